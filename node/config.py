@@ -1,0 +1,48 @@
+"""Everything about a node that a scenario may choose, with its default and unit.
+
+The scenario's table [node] has the same keys and defaults (topologies/scenario.py writes them
+down again, because the rooms may not import each other; a test holds the two together).
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class NodeConfig:
+    # parts
+    tree: str = "maodv"
+    reconcile: str = "strawman"
+    forwarding: str = "identity"  # or "covering"
+    secret: str = ""  # shared key of authenticated datagrams; empty: none
+
+    # neighbors
+    hello_interval: float = 1.0  # s, +-10% jitter
+    hello_losses: int = 3  # missed beacons in a row that end a neighbor
+    hello_up: int = 3  # beacons of the last `hello_window` needed to begin one
+    hello_window: int = 8  # beacons remembered (at most 16)
+
+    # reliable channels
+    rto_initial: float = 0.3  # s, RFC 6298 with these bounds
+    rto_min: float = 0.05  # s
+    rto_max: float = 2.0  # s
+    channel_window: int = 32  # messages in flight
+    channel_queue: int = 262144  # bytes waiting, per link
+    channel_give_up: float = 3.0  # s without an acknowledgement of anything in flight
+    ack_delay: float = 0.02  # s an acknowledgement may wait for company
+    multicast: bool = True  # one broadcast for several tree neighbors where cheaper
+
+    # tree
+    leader_interval: float = 1.0  # s between a leader's beacons down the tree
+    leader_losses: int = 5  # missed leader beacons that make a parent link dead
+    request_wait: float = 0.15  # s that replies to a route request are collected
+    request_attempts: int = 3  # route requests before an orphan elects itself
+    request_hops: int = 8  # hops that a route request travels on a tree
+    join_wait: float = 0.5  # s for the answer to a join request
+    merge_wait: float = 0.3  # s that a leader collects offers to merge
+
+    # routing
+    digest: bool = True  # compare tables in HELLO and heal them
+
+    # records
+    traffic_interval: float = 1.0  # s between two traffic records

@@ -1,0 +1,49 @@
+"""What a tree is to the rest of the node: who our tree neighbors are, and four notices.
+
+cugola-frey-murphy-picco-dynamic-topology, section III-A (interface between tree maintenance and
+routing), with the incarnations and reconfiguration identifiers of the design. A tree calls, on
+the core: `lost(link, reason)`, `gained(link)`, `replaced(rid, lost, new, path, role)` and
+`abandoned(rid)`; at every node `lost` comes before `replaced`. The `rid` of a reconfiguration is
+the lost link's LinkId. Merges, joins and elections are plain `gained`.
+"""
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from node.ids import LinkId, NodeId, Peer
+
+# What a tree can tell about a reconfiguration, from least to most; a protocol states its need.
+SUPPLIES_LINKS = "links"  # lost and gained at the ends only
+SUPPLIES_ENDS = "ends"  # replaced() at the ends of both links
+SUPPLIES_PATH = "path"  # replaced() with the whole reconfiguration path
+
+
+class TreeStatus(NamedTuple):
+    """Where a node stands; carried by its HELLO."""
+
+    leader: NodeId  # an orphan fragment names its root
+    leader_sequence: int
+    depth: int
+    parent: NodeId | None
+    seeking: bool  # the fragment has no leader at present
+
+
+class Tree(Protocol):
+    supplies: str
+    # messages of this tree: type -> handler(sender, message); hop scope and link scope
+    hop_messages: dict[type, object]  # handler(sender: Peer, message)
+    link_messages: dict[type, object]  # handler(link: LinkId, message)
+
+    def start(self) -> None: ...
+    def status(self) -> TreeStatus: ...
+    def neighbor_up(self, peer: Peer) -> None:
+        """A two-way radio neighbor appeared."""
+
+    def neighbor_down(self, peer: Peer, reason: str) -> None:
+        """It is gone; tree links to it are to be given up (the tree calls core.lost)."""
+
+    def hello_received(self, peer: Peer, hello) -> None:
+        """A two-way neighbor's beacon: it tells its leader, depth and whether it seeks one."""
+
+    def link_failed(self, link: LinkId, reason: str) -> None:
+        """The reliable channel gave up or was reset; the tree calls core.lost(link)."""

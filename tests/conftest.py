@@ -1,0 +1,17 @@
+"""Fixtures that every room's tests share."""
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real traces and papers beside the checkout; its absence is a failure."""
+    path = Path(os.environ.get("ROAMCAST_SHARED", ROOT.parent / "shared"))
+    assert path.is_dir(), f"{path}: no such folder; set ROAMCAST_SHARED to where the shared data lies"
+    return path
