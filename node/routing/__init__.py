@@ -1,0 +1,1 @@
+"""Routing strategies: how subscriptions spread over the tree and events follow them back."""
