@@ -18,19 +18,21 @@ class NodeConfig:
 
     # neighbors
     hello_interval: float = 1.0  # s, +-10% jitter
-    hello_losses: int = 3  # missed beacons in a row that end a neighbor
+    hello_losses: int = 3  # missed beacons in a row that end a neighbor (more where its beacons get lost)
     hello_up: int = 3  # beacons of the last `hello_window` needed to begin one
     hello_window: int = 8  # beacons remembered (at most 16)
 
     # reliable channels
     rto_initial: float = 0.3  # s, RFC 6298 with these bounds
     rto_min: float = 0.05  # s
-    rto_max: float = 2.0  # s
-    channel_window: int = 32  # messages in flight
-    channel_queue: int = 262144  # bytes waiting, per link
+    rto_max: float = 1.0  # s
+    channel_window: int = 32  # messages in flight (at most 64)
+    channel_queue: int = 262144  # bytes waiting and in flight, per link
     channel_give_up: float = 3.0  # s without an acknowledgement of anything in flight
     ack_delay: float = 0.02  # s an acknowledgement may wait for company
     multicast: bool = True  # one broadcast for several tree neighbors where cheaper
+    base_rate: float = 6e6  # bit/s, at which the radio sends broadcasts
+    data_rate: float = 24e6  # bit/s, at which it sends unicasts
 
     # tree
     leader_interval: float = 1.0  # s between a leader's beacons down the tree
