@@ -2,21 +2,25 @@
 
 cugola-murphy-picco-mobile-environment, section 6: a core mediates among exchangeable parts that
 do not see each other. A part is constructed with the core and calls nothing but the core; the
-core calls the parts. Inputs: `datagram_received`, the client operations, `start`, `stop`.
+core calls the parts. Inputs: `datagram_received`, the client operations, `start`, `stop`; they are
+handled one at a time, so nothing called back from here may come in again.
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from node import wire
-from node.clients import Clients
+from node import __version__, wire
+from node.clients import Clients, Deliver
 from node.config import NodeConfig
 from node.environment import Environment
-from node.ids import Epoch, LinkId, NodeId, Peer
+from node.filters import Filter
+from node.ids import Epoch, EventId, LinkId, NodeId, Peer
 from node.links import Links
 from node.neighbors import Neighbors
 from node.reconcile.strawman import Strawman
 from node.routing.forwarding import SubscriptionForwarding
+from node.traffic import Traffic
+from node.trees import TreeStatus
 from node.trees.maodv import Maodv
 
 TREES = {"maodv": Maodv}
@@ -27,12 +31,15 @@ class Broker:
     """One life of one node. Everything public here is an input or a service to the parts."""
 
     def __init__(self, node: NodeId, epoch: Epoch, config: NodeConfig, env: Environment,
-                 decode: Callable[[bytes], wire.Datagram] = wire.decode) -> None:
+                 decode: Callable[[bytes, bytes], wire.Datagram] = wire.decode) -> None:
         self.me = Peer(node, epoch)
         self.config = config
         self.env = env
-        self._decode = decode
+        self._decode = decode  # a world of many nodes brings one that remembers
+        self._secret = config.secret.encode()
         self._counter = 0
+        self._running = False
+        self._traffic = Traffic(self)
         self.neighbors = Neighbors(self)
         self.links = Links(self)
         self.tree = TREES[config.tree](self)
@@ -45,25 +52,170 @@ class Broker:
         self._link = {**self.routing.link_messages, **self.tree.link_messages, **self.reconciler.link_messages}
 
     # ---- inputs ---------------------------------------------------------------------------
-    def start(self) -> None: ...
-    def stop(self) -> None: ...
-    def datagram_received(self, datagram: bytes) -> None: ...
-    # client operations: attach(client, deliver), detach(client), subscribe(client, filter),
-    # unsubscribe(client, filter), publish(client, attributes, payload)
+    def start(self) -> None:
+        """Begin this life: beacons, the tree. A broker starts once; a new life is a new broker."""
+        self._running = True
+        self.env.record("node_started", epoch=self.me.epoch, version=__version__)
+        self.neighbors.start()
+        self.tree.start()
+        self._traffic.start()
+
+    def stop(self) -> None:
+        """End this life in order. The world runs no timer of this node any more."""
+        if not self._running:
+            return
+        self._traffic.report()
+        self.env.record("node_stopped", epoch=self.me.epoch)
+        self._running = False
+
+    def datagram_received(self, datagram: bytes) -> None:
+        """What the radio heard. Whatever is wrong with it is counted and changes nothing else."""
+        if not self._running:
+            return
+        try:
+            sender, counter, messages = self._decode(datagram, self._secret)
+        except wire.Malformed as error:
+            self.dropped(error.reason)
+            return
+        if not self.neighbors.heard(sender, counter):
+            self.dropped("own" if sender.node == self.me.node else "stale")
+            return
+        self._traffic.received(messages, len(datagram))
+        for message in messages:
+            handler = self._hop.get(type(message))
+            if handler is None:
+                self.dropped("misplaced")  # a known message, but not of hop scope or of another tree
+            else:
+                handler(sender, message)
+
+    def attach(self, client: str, deliver: Deliver) -> None:
+        """Bring a local client in; see `Clients` for these five and what they raise."""
+        self.clients.attach(client, deliver)
+
+    def detach(self, client: str) -> None:
+        self.clients.detach(client)
+
+    def subscribe(self, client: str, wanted: Filter | str) -> Filter:
+        return self.clients.subscribe(client, wanted)
+
+    def unsubscribe(self, client: str, wanted: Filter | str) -> None:
+        self.clients.unsubscribe(client, wanted)
+
+    def publish(self, client: str, attributes: Mapping[str, object], payload: bytes = b"") -> EventId:
+        return self.clients.publish(client, attributes, payload)
 
     # ---- services to the parts: sending -----------------------------------------------------
     def broadcast(self, *messages: wire.Message) -> None:
         """One datagram with these messages to all in radio range."""
+        if self._running:
+            self.env.broadcast(self._datagram(messages))
 
     def unicast(self, to: NodeId, *messages: wire.Message) -> None:
         """One datagram with these messages to one radio neighbor."""
+        if self._running:
+            self.env.unicast(to, self._datagram(messages))
+
+    def _datagram(self, messages: tuple[wire.Message, ...]) -> bytes:
+        self._counter += 1
+        datagram = wire.encode(self.me, self._counter, messages, self._secret)
+        self._traffic.sent(messages, len(datagram))
+        return datagram
 
     def send(self, links: Sequence[LinkId], message: wire.Message) -> None:
         """Queue a message in the reliable channels of these tree links (one or several)."""
+        self.links.send(links, message)
 
-    # ---- services to the parts: notices -----------------------------------------------------
-    # neighbors -> core -> tree:            neighbor_up(peer), neighbor_down(peer, reason)
-    # links -> core -> tree:                link_failed(link, reason)
-    # links -> core -> routing/tree/...:    link_message(link, message)
-    # tree -> core -> links, reconciler:    gained(link), lost(link, reason), replaced(...), abandoned(rid)
-    # routing -> core -> clients:           deliver(client, event)
+    def sent_position(self, link: LinkId) -> int:
+        return self.links.sent_position(link)
+
+    def received_position(self, link: LinkId) -> int:
+        return self.links.received_position(link)
+
+    # ---- services to the parts: what the others know -----------------------------------------
+    def two_way(self) -> Mapping[NodeId, Peer]:
+        """The two-way radio neighbors."""
+        return self.neighbors.two_way
+
+    def tree_status(self) -> TreeStatus:
+        return self.tree.status()
+
+    def digests(self) -> list[tuple[NodeId, int, int, bytes]]:
+        """For a HELLO: (neighbor, nonce, channel position, digest of the filters told)."""
+        return self.routing.digests() if self.config.digest else []
+
+    def dropped(self, reason: str) -> None:
+        """Count something received that was turned away."""
+        self._traffic.dropped(reason)
+
+    # ---- notices: neighbors -> tree, routing --------------------------------------------------
+    def neighbor_up(self, peer: Peer) -> None:
+        self.env.record("neighbor_up", neighbor=peer.node, epoch=peer.epoch)
+        self.tree.neighbor_up(peer)
+
+    def neighbor_down(self, peer: Peer, reason: str) -> None:
+        self.env.record("neighbor_down", neighbor=peer.node, epoch=peer.epoch, reason=reason)
+        self.tree.neighbor_down(peer, reason)
+
+    def hello_received(self, peer: Peer, hello: wire.Hello) -> None:
+        self.tree.hello_received(peer, hello)
+        if self.config.digest:
+            self.routing.digests_received(peer.node, hello.digests)
+
+    # ---- notices: links -> tree, routing, reconciler -------------------------------------------
+    def link_message(self, link: LinkId, message: wire.Message) -> None:
+        """A message came out of a channel, in order and once."""
+        handler = self._link.get(type(message))
+        if handler is None:
+            self.dropped("misplaced")
+        else:
+            handler(link, message)
+
+    def link_failed(self, link: LinkId, reason: str) -> None:
+        self.tree.link_failed(link, reason)
+
+    def link_pending(self, link: LinkId) -> bool:
+        return self.tree.link_pending(link)
+
+    def link_heard(self, link: LinkId) -> None:
+        self.tree.link_heard(link)
+
+    # ---- notices: tree -> links, reconciler ------------------------------------------------------
+    def gained(self, link: LinkId) -> None:
+        self.env.record("link_gained", link=str(link), neighbor=link.far_end(self.me.node))
+        self.links.open(link)
+        self.reconciler.gained(link)
+
+    def lost(self, link: LinkId, reason: str) -> None:
+        self.env.record("link_lost", link=str(link), neighbor=link.far_end(self.me.node), reason=reason)
+        self.links.close(link)
+        self.reconciler.lost(link)
+
+    def replaced(self, rid: LinkId, lost: LinkId, new: LinkId,
+                 path: tuple[NodeId, ...] | None, role: str) -> None:
+        self.env.record("link_replaced", rid=str(rid), lost=str(lost), new=str(new),
+                        path=None if path is None else list(path), role=role)
+        self.reconciler.replaced(rid, lost, new, path, role)
+
+    def abandoned(self, rid: LinkId) -> None:
+        self.env.record("link_abandoned", rid=str(rid))
+        self.reconciler.abandoned(rid)
+
+    # ---- reconciler -> routing: figure 2's two operations ------------------------------------------
+    def add_link(self, link: LinkId, held: Sequence[bytes] = ()) -> None:
+        self.routing.add_link(link, held)
+
+    def remove_link(self, link: LinkId, keep: bool = False) -> None:
+        self.routing.remove_link(link, keep)
+
+    # ---- clients <-> routing --------------------------------------------------------------------------
+    def client_subscribed(self, client: str, wanted: Filter) -> None:
+        self.routing.subscribe(client, wanted)
+
+    def client_unsubscribed(self, client: str, key: bytes) -> None:
+        self.routing.unsubscribe(client, key)
+
+    def client_published(self, event: wire.Event) -> None:
+        self.routing.publish(event)
+
+    def deliver(self, client: str, event: wire.Event) -> None:
+        self.clients.deliver(client, event)

@@ -15,6 +15,8 @@ from node.ids import LinkId
 Hop = LinkId | str
 FilterHash = bytes  # Filter.hash, 8 bytes
 
+MAX_FILTERS_PER_LINK = 4096  # held for one link; more are refused and recorded
+
 _NOTHING: Mapping[FilterHash, Filter] = {}
 _NOBODY: Mapping[Hop, None] = {}
 
@@ -77,6 +79,10 @@ class SubscriptionTable:
     def filters_of(self, hop: Hop) -> Mapping[FilterHash, Filter]:
         """A live view: copy before changing the table."""
         return self._of.get(hop, _NOTHING)
+
+    def filter(self, key: FilterHash) -> Filter:
+        """KeyError when no hop wants it."""
+        return self._filters[key]
 
     def hops_of(self, key: FilterHash) -> Mapping[Hop, None]:
         """A live view of the hops that want this filter."""

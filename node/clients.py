@@ -1,0 +1,109 @@
+"""The local clients of a node: their subscriptions, their events, and what is delivered to them.
+
+cugola-murphy-picco-mobile-environment, section 2 (the broker's side of a client). A client is a
+name and a callback; the routing knows it as a hop by its name. Nothing is queued here: whoever
+attaches a slow client brings the queue.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from node import wire
+from node.filters import Filter, parse
+from node.filters.language import attributes_as_record, check_attributes
+from node.ids import EventId
+
+MAX_CLIENTS = 256
+MAX_FILTERS_PER_CLIENT = 1024
+MAX_NAME = 64  # characters
+MAX_PAYLOAD = 32768  # bytes, schema/messages.toml
+
+Deliver = Callable[[wire.Event], None]
+
+
+class ClientError(ValueError):
+    """What a client asked for cannot be done; the text says why and what would do."""
+
+
+class Clients:
+    """Calls on the core: client_subscribed, client_unsubscribed, client_published."""
+
+    def __init__(self, core) -> None:
+        self._core = core
+        self._deliver: dict[str, Deliver] = {}
+        self._filters: dict[str, dict[bytes, Filter]] = {}
+        self._sequence = 0
+
+    def attach(self, client: str, deliver: Deliver) -> None:
+        """`deliver(event)` is called once for each event that matches any filter of the client. It must
+        not call back into the broker: inputs are handled one at a time."""
+        if not 0 < len(client) <= MAX_NAME:
+            raise ClientError(f"client {client!r}: a name has 1 to {MAX_NAME} characters")
+        if client in self._deliver:
+            raise ClientError(f"client {client!r} is attached already: choose another name or detach it first")
+        if len(self._deliver) >= MAX_CLIENTS:
+            self._refuse("client", MAX_CLIENTS)
+        self._deliver[client] = deliver
+        self._filters[client] = {}
+
+    def detach(self, client: str) -> None:
+        """The client leaves and its subscriptions with it."""
+        for key in list(self._own(client)):
+            self.unsubscribe(client, self._filters[client][key])
+        del self._filters[client], self._deliver[client]
+
+    def subscribe(self, client: str, wanted: Filter | str) -> Filter:
+        """Subscribing to the same filter again changes nothing. Raises FilterError for a bad text."""
+        if isinstance(wanted, str):
+            wanted = parse(wanted)
+        own = self._own(client)
+        if wanted.hash in own:
+            return own[wanted.hash]
+        if len(own) >= MAX_FILTERS_PER_CLIENT:
+            self._refuse(f"filter of client {client}", MAX_FILTERS_PER_CLIENT)
+        own[wanted.hash] = wanted
+        self._core.env.record("subscribed", client=client, filter=str(wanted), hash=wanted.hash.hex(),
+                              constraints=wanted.as_record())
+        self._core.client_subscribed(client, wanted)
+        return wanted
+
+    def unsubscribe(self, client: str, wanted: Filter | str) -> None:
+        """Taking back what was not subscribed changes nothing."""
+        if isinstance(wanted, str):
+            wanted = parse(wanted)
+        if self._own(client).pop(wanted.hash, None) is None:
+            return
+        self._core.env.record("unsubscribed", client=client, hash=wanted.hash.hex())
+        self._core.client_unsubscribed(client, wanted.hash)
+
+    def publish(self, client: str, attributes: Mapping[str, object], payload: bytes = b"") -> EventId:
+        """Returns the event's id. Raises FilterError for attributes past the language's bounds."""
+        self._own(client)
+        attributes = check_attributes(attributes)
+        if len(payload) > MAX_PAYLOAD:
+            raise ClientError(f"payload of {len(payload)} bytes: at most {MAX_PAYLOAD}; send a reference instead")
+        me = self._core.me
+        self._sequence += 1
+        name = EventId(me.node, me.epoch, self._sequence)
+        event = wire.Event(*name, self._core.env.now(), 0, attributes, payload)
+        self._core.env.record("published", client=client, event=str(name),
+                              attributes=attributes_as_record(attributes), bytes=len(payload))
+        self._core.client_published(event)
+        return name
+
+    def deliver(self, client: str, event: wire.Event) -> None:
+        """From the routing: the client wants this event and has not had it."""
+        name = EventId(event.source, event.epoch, event.sequence)
+        self._core.env.record("delivered", client=client, event=str(name), hops=event.hops,
+                              published=event.published, recovered=False)
+        self._deliver[client](event)
+
+    def _own(self, client: str) -> dict[bytes, Filter]:
+        try:
+            return self._filters[client]
+        except KeyError:
+            raise ClientError(f"client {client!r} is not attached: attach it first") from None
+
+    def _refuse(self, what: str, limit: int) -> None:
+        self._core.env.record("refused", what=what, limit=limit)
+        raise ClientError(f"{what}: the node holds at most {limit}")

@@ -1,0 +1,303 @@
+"""Subscription forwarding as wanted against told, identity- or covering-based.
+
+cugola-murphy-picco-mobile-environment, section 2; cugola-frey-murphy-picco-dynamic-topology,
+section II-A and figure 2. For each link what should be told is a function of the table: the
+filters of the local clients and of all other links (identity: the set; covering: its minimal
+cover), less what a reconciler holds back on the link, plus what it does not withdraw yet. What
+was told is remembered and the difference is sent, SUB before UNSUB. Figure 2's rule (the first
+subscriber of a filter is told to all others, the second to the first) is what falls out of it:
+a filter's hops change what is wanted only when they go from none to one, from one to two, or back.
+So the work is proportional to the change, never to the table.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from node import wire
+from node.filters import Filter, covers
+from node.ids import EventId, LinkId
+from node.routing.duplicates import SeenEvents
+from node.routing.resync import Resync
+from node.routing.table import MAX_FILTERS_PER_LINK, FilterHash, Hop, SubscriptionTable, digest_of
+
+MAX_FILTERS_PER_SUB = 64  # schema/messages.toml
+MAX_FILTERS_PER_UNSUB = 256
+MAX_HOPS = 255  # an event's hop count is a u8
+
+
+class Told:
+    """One link: what its far end was told, and what is still to be sent."""
+
+    __slots__ = ("filters", "digest", "position", "to_sub", "to_unsub", "refused")
+
+    def __init__(self) -> None:
+        self.filters: dict[FilterHash, Filter] = {}  # as the far end will know them once all is sent
+        self.digest = 0  # of `filters`
+        self.position = 0  # of the channel, behind the last message about filters
+        self.to_sub: dict[FilterHash, Filter] = {}
+        self.to_unsub: dict[FilterHash, None] = {}
+        self.refused = False  # its far end went past MAX_FILTERS_PER_LINK
+
+    def tell(self, key: FilterHash, wanted: Filter) -> None:
+        self.filters[key] = wanted
+        self.digest ^= digest_of(key)
+        if key in self.to_unsub:
+            del self.to_unsub[key]
+        else:
+            self.to_sub[key] = wanted
+
+    def withdraw(self, key: FilterHash) -> None:
+        del self.filters[key]
+        self.digest ^= digest_of(key)
+        if key in self.to_sub:
+            del self.to_sub[key]
+        else:
+            self.to_unsub[key] = None
+
+
+class SubscriptionForwarding:
+    """The routing of one node. Calls on the core: send, deliver, sent_position, received_position."""
+
+    def __init__(self, core) -> None:
+        self._core = core
+        self.table = SubscriptionTable()
+        self.links: dict[LinkId, Told] = {}
+        self._covering = core.config.forwarding == "covering"
+        self._held: dict[LinkId, set[FilterHash]] = {}  # not told to this link for now
+        self._kept: dict[LinkId, dict[FilterHash, None]] = {}  # of this lost link: not withdrawn yet
+        self._dirty: dict[LinkId, Told] = {}
+        self._seen = SeenEvents()
+        self._resync = Resync(core, self)
+        self.link_messages = {
+            wire.Sub: self._sub_received,
+            wire.Unsub: self._unsub_received,
+            wire.Event: self._event_received,
+            wire.Resync: self._resync.requested,
+            wire.Snapshot: self._resync.snapshot_received,
+        }
+
+    # ---- links come and go: the services that reconcilers ask of the core ----------------------
+    def add_link(self, link: LinkId, held: Iterable[FilterHash] = ()) -> None:
+        """A link opened: tell it all that is wanted, except the filters `held` back until `release`."""
+        if link in self.links:
+            return
+        state = self.links[link] = Told()
+        held = set(held)
+        if held:
+            self._held[link] = held
+        for key, wanted in self.table:
+            if self.is_wanted(link, key):
+                self._more(link, state, key, wanted)
+        self._flush()
+
+    def remove_link(self, link: LinkId, keep: bool = False) -> None:
+        """A link closed: its filters leave the table. With `keep`, what was told to others because
+        of them is not withdrawn before `let_go(link)`."""
+        if self.links.pop(link, None) is None:
+            return
+        self._held.pop(link, None)
+        self._dirty.pop(link, None)
+        self._resync.forget(link)
+        keys = list(self.table.filters_of(link))
+        if keep and keys:
+            self._kept[link] = dict.fromkeys(keys)
+        for key in keys:
+            self._erase(link, key)
+        self._flush()
+
+    def release(self, link: LinkId) -> None:
+        """Tell the link what was held back on it and is still wanted."""
+        state = self.links.get(link)
+        for key in sorted(self._held.pop(link, ())):
+            if state is not None and self.is_wanted(link, key):
+                self._more(link, state, key, self.table.filter(key))
+        self._flush()
+
+    def let_go(self, lost: LinkId) -> None:
+        """Withdraw what was kept of a lost link, where nobody wants it any more."""
+        for key in self._kept.pop(lost, ()):
+            for link, state in self.links.items():
+                if key in state.filters and not self.is_wanted(link, key):
+                    self._less(link, state, key)
+        self._flush()
+
+    # ---- local clients --------------------------------------------------------------------------
+    def subscribe(self, client: str, wanted: Filter) -> None:
+        self.enter(client, wanted)
+        self._flush()
+
+    def unsubscribe(self, client: str, key: FilterHash) -> None:
+        self._erase(client, key)
+        self._flush()
+
+    def publish(self, event: wire.Event) -> None:
+        """A local client's event, not seen before."""
+        self._seen.first_time(event.source, event.epoch, event.sequence)
+        self._route(event, None)
+
+    # ---- messages from tree neighbors -----------------------------------------------------------
+    def _sub_received(self, link: LinkId, message: wire.Sub) -> None:
+        if link not in self.links:
+            return
+        for wanted in message.filters:
+            self.enter(link, wanted)
+        self._resync.changed(link)
+        self._flush()
+
+    def _unsub_received(self, link: LinkId, message: wire.Unsub) -> None:
+        if link not in self.links:
+            return
+        for key in message.filters:
+            self._erase(link, key)
+        self._resync.changed(link)
+        self._flush()
+
+    def _event_received(self, link: LinkId, event: wire.Event) -> None:
+        if link not in self.links:
+            return
+        if not self._seen.first_time(event.source, event.epoch, event.sequence):
+            self._core.env.record("duplicate", event=str(EventId(*event[:3])), link=str(link))
+            return
+        self._route(event, link)
+
+    def digests_received(self, node: int, digests) -> None:
+        """The part of a neighbor's HELLO that states what it told over its links."""
+        self._resync.digests_received(node, digests)
+
+    def digests(self) -> list[tuple[int, int, int, bytes]]:
+        """For the next HELLO: (neighbor, nonce, channel position, digest of what it was told)."""
+        me = self._core.me.node
+        return [(link.far_end(me), link.nonce, state.position, state.digest.to_bytes(8, "big"))
+                for link, state in self.links.items()]
+
+    # ---- events -----------------------------------------------------------------------------------
+    def _route(self, event: wire.Event, arrival: LinkId | None) -> None:
+        links, clients = self.table.match(event.attributes)
+        if arrival in links:
+            links.remove(arrival)
+        if links:
+            self._forward(event, arrival, links)
+        for client in clients:
+            self._core.deliver(client, event)
+
+    def _forward(self, event: wire.Event, arrival: LinkId | None, links: list[LinkId]) -> None:
+        name = str(EventId(event.source, event.epoch, event.sequence))
+        record = self._core.env.record
+        if event.hops >= MAX_HOPS:
+            for link in links:
+                record("event_dropped", event=name, link=str(link), reason="hops")
+            return
+        record("forwarded", **{"event": name, "from": None if arrival is None else str(arrival),
+                               "to": [str(link) for link in links]})
+        self._core.send(links, event._replace(hops=event.hops + 1))
+
+    # ---- the table, and what its changes make wanted -----------------------------------------------
+    def enter(self, hop: Hop, wanted: Filter) -> bool:
+        """Add an entry (no flush); False if it was there or the hop is full."""
+        key = wanted.hash
+        hops = self.table.hops_of(key)
+        if hop in hops:
+            return False
+        if type(hop) is LinkId and len(self.table.filters_of(hop)) >= MAX_FILTERS_PER_LINK:
+            self._refuse(hop)
+            return False
+        before = len(hops)
+        only = next(iter(hops), None)
+        self.table.add(hop, wanted)
+        if before == 0:  # figure 2: the first subscriber
+            for link, state in self.links.items():
+                if link != hop:
+                    self._more(link, state, key, wanted)
+        elif before == 1 and only in self.links:  # figure 2: the second
+            self._more(only, self.links[only], key, wanted)
+        return True
+
+    def _refuse(self, link: LinkId) -> None:
+        state = self.links[link]
+        if not state.refused:  # once a link, or its far end could fill the log
+            state.refused = True
+            self._core.env.record("refused", what=f"filters over link {link}", limit=MAX_FILTERS_PER_LINK)
+
+    def _erase(self, hop: Hop, key: FilterHash) -> bool:
+        if self.table.remove(hop, key) is None:
+            return False
+        hops = self.table.hops_of(key)
+        if not hops:
+            for link, state in self.links.items():
+                if link != hop:
+                    self._less(link, state, key)
+        elif len(hops) == 1:
+            only = next(iter(hops))
+            if only in self.links:
+                self._less(only, self.links[only], key)
+        return True
+
+    def replace(self, link: LinkId, filters: Iterable[Filter]) -> tuple[int, int]:
+        """Make these the entries of a link; how many were added and removed."""
+        new = {wanted.hash: wanted for wanted in filters}
+        gone = [key for key in self.table.filters_of(link) if key not in new]
+        removed = sum(self._erase(link, key) for key in gone)
+        added = sum(self.enter(link, wanted) for wanted in new.values())
+        self._flush()
+        return added, removed
+
+    def is_wanted(self, link: LinkId, key: FilterHash) -> bool:
+        """Does any hop but this link want it?"""
+        hops = self.table.hops_of(key)
+        return len(hops) > (link in hops)
+
+    def _more(self, link: LinkId, state: Told, key: FilterHash, wanted: Filter) -> None:
+        """The filter became wanted on the link."""
+        if key in state.filters or key in self._held.get(link, ()):
+            return
+        if self._covering:
+            if any(dominates(told, wanted) for told in state.filters.values()):
+                return
+            for other in [k for k, told in state.filters.items() if dominates(wanted, told)]:
+                state.withdraw(other)
+        state.tell(key, wanted)
+        self._dirty[link] = state
+
+    def _less(self, link: LinkId, state: Told, key: FilterHash) -> None:
+        """The filter is no longer wanted on the link."""
+        if key not in state.filters or any(key in kept for kept in self._kept.values()):
+            return
+        gone = state.filters[key]
+        state.withdraw(key)
+        self._dirty[link] = state
+        if self._covering:
+            for other, wanted in self.table:  # what it stood for must be told now
+                if dominates(gone, wanted) and self.is_wanted(link, other):
+                    self._more(link, state, other, wanted)
+
+    # ---- sending the difference -----------------------------------------------------------------------
+    def _flush(self) -> None:
+        """Send every link its difference: SUB before UNSUB, and equal ones as one message to several."""
+        if not self._dirty:
+            return
+        subs: dict[tuple[FilterHash, ...], list[LinkId]] = {}
+        unsubs: dict[tuple[FilterHash, ...], list[LinkId]] = {}
+        filters: dict[FilterHash, Filter] = {}
+        for link, state in self._dirty.items():
+            if state.to_sub:
+                subs.setdefault(tuple(state.to_sub), []).append(link)
+                filters.update(state.to_sub)
+                state.to_sub = {}
+            if state.to_unsub:
+                unsubs.setdefault(tuple(state.to_unsub), []).append(link)
+                state.to_unsub = {}
+        dirty, self._dirty = self._dirty, {}
+        for keys, links in subs.items():
+            for i in range(0, len(keys), MAX_FILTERS_PER_SUB):
+                part = tuple(filters[key] for key in keys[i:i + MAX_FILTERS_PER_SUB])
+                self._core.send(links, wire.Sub(part))
+        for keys, links in unsubs.items():
+            for i in range(0, len(keys), MAX_FILTERS_PER_UNSUB):
+                self._core.send(links, wire.Unsub(keys[i:i + MAX_FILTERS_PER_UNSUB]))
+        for link, state in dirty.items():
+            state.position = self._core.sent_position(link)
+
+
+def dominates(f: Filter, g: Filter) -> bool:
+    """f makes telling g needless: it covers g; of two that cover each other the lower hash counts."""
+    return f is not g and covers(f, g) and (f.hash < g.hash or not covers(g, f))

@@ -1,0 +1,77 @@
+"""What a node sends and receives, counted per message type, and the `traffic` records.
+
+For the overhead tables (cugola-frey-murphy-picco-dynamic-topology, section V, per message). A DATA
+counts as the type of the message it carries, envelope and retransmissions included; the datagram's
+header, framing and tag count to its first message. So the bytes of all types add up to the bytes
+handed to UDP.
+"""
+from __future__ import annotations
+
+from node import wire
+
+
+class Traffic:
+    """Counters since the last record."""
+
+    def __init__(self, core) -> None:
+        self._core = core
+        self._reset()
+
+    def _reset(self) -> None:
+        self._sent: dict[str, list[int]] = {}  # type -> [messages, bytes]
+        self._received: dict[str, list[int]] = {}
+        self._dropped: dict[str, int] = {}  # reason -> datagrams
+        self._datagrams_sent = 0
+        self._datagrams_received = 0
+
+    def start(self) -> None:
+        self._core.env.call_later(self._core.config.traffic_interval, self._tick)
+
+    def _tick(self) -> None:
+        self.report()
+        self.start()
+
+    def report(self) -> None:
+        """Write the record, if anything happened, and begin again from zero."""
+        if not (self._datagrams_sent or self._datagrams_received or self._dropped):
+            return
+        self._core.env.record("traffic", sent=_rows(self._sent), received=_rows(self._received),
+                              dropped=[{"reason": reason, "datagrams": count}
+                                       for reason, count in sorted(self._dropped.items())],
+                              datagrams_sent=self._datagrams_sent,
+                              datagrams_received=self._datagrams_received)
+        self._reset()
+
+    def sent(self, messages: tuple[wire.Message, ...], size: int) -> None:
+        self._datagrams_sent += 1
+        _count(self._sent, messages, size)
+
+    def received(self, messages: tuple[wire.Message, ...], size: int) -> None:
+        self._datagrams_received += 1
+        _count(self._received, messages, size)
+
+    def dropped(self, reason: str) -> None:
+        self._dropped[reason] = self._dropped.get(reason, 0) + 1
+
+
+def _count(counters: dict[str, list[int]], messages: tuple[wire.Message, ...], size: int) -> None:
+    for message in messages[1:]:
+        length = len(wire.encode_message(message))
+        size -= length
+        _add(counters, message, length)
+    if messages:
+        _add(counters, messages[0], size)
+
+
+def _add(counters: dict[str, list[int]], message: wire.Message, size: int) -> None:
+    name = (message.message if type(message) is wire.Data else message).name
+    row = counters.get(name)
+    if row is None:
+        counters[name] = [1, size]
+    else:
+        row[0] += 1
+        row[1] += size
+
+
+def _rows(counters: dict[str, list[int]]) -> list[dict[str, object]]:
+    return [{"type": name, "messages": row[0], "bytes": row[1]} for name, row in sorted(counters.items())]
