@@ -1,0 +1,1 @@
+"""The command `roamcast`: one thin file a subcommand, heavy imports inside."""

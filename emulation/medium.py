@@ -1,0 +1,324 @@
+"""The radio medium that the hosts of a run share, one model for all worlds of ours.
+
+IEEE 802.11 in ad hoc mode, as far as a broker can tell the difference: a frame occupies the air
+around its sender for its airtime, a sender waits until the channel around it is idle and then
+backs off (distributed coordination function), broadcasts go out once at the base rate, unicasts
+at the data rate with acknowledgement and retries whose outcome nobody above is told. Two frames
+that overlap at a receiver are both lost there: hidden terminals, and senders that begin within
+the slot in which they cannot sense each other yet. There is no capture effect.
+
+The medium has no clock of its own: a scheduler with now() and call_at(time, action) drives it,
+the simulator's heap or a real-time loop.
+"""
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from emulation import chance
+from emulation.airtime import DIFS, OVERHEAD_BYTES, SLOT, ack_time, backoff_window, frame_time
+from emulation.neighborhood import Neighborhood
+from emulation.propagation import Locator, LogDistance, UnitDisk
+
+
+class Scheduler(Protocol):
+    def now(self) -> float:
+        """Seconds since the run started."""
+
+    def call_at(self, time: float, action: Callable[[], None]) -> object:
+        """Run `action` once at `time`, not before what was asked for earlier times."""
+
+
+class Capture(Protocol):
+    """What notes the frames that each radio sent and received."""
+
+    def sent(self, frame: Frame, time: float) -> None: ...
+    def received(self, frame: Frame, hosts: list[int], time: float) -> None: ...
+
+
+class Frame:
+    """One datagram on its way through the medium."""
+
+    __slots__ = ("sender", "destination", "payload", "tries", "arrived", "packet")
+
+    def __init__(self, sender: int, destination: int | None, payload: bytes) -> None:
+        self.sender = sender
+        self.destination = destination  # None: broadcast
+        self.payload = payload
+        self.tries = 0
+        self.arrived = False  # a retry after a lost acknowledgement is not handed up again
+        self.packet = None  # a capture's synthesised bytes, made once
+
+
+class _Transmission:
+    """One try of a frame, on the air from start until end; `spoiled`: hosts that heard overlaps."""
+
+    __slots__ = ("frame", "start", "end", "receivers", "spoiled")
+
+    def __init__(self, frame: Frame | None, start: float, end: float, receivers: tuple[int, ...]) -> None:
+        self.frame = frame
+        self.start = start
+        self.end = end
+        self.receivers = receivers
+        self.spoiled: set[int] | None = None
+
+    def spoil(self, host: int) -> None:
+        if self.spoiled is None:
+            self.spoiled = set()
+        self.spoiled.add(host)
+
+
+class _Radio:
+    """The transmitter of one host: the frame in hand, those waiting, and the back-off's state."""
+
+    __slots__ = ("host", "frame", "waiting", "count_from", "fires", "on", "life")
+
+    def __init__(self, host: int) -> None:
+        self.host = host
+        self.frame: Frame | None = None
+        self.waiting: deque[Frame] = deque()
+        self.count_from = 0.0  # s, when the back-off began to count
+        self.fires = 0.0  # s, when it ends
+        self.on = True
+        self.life = 0  # grows when the radio goes off: actions of a former life do nothing
+
+
+class Medium:
+    """The air between the hosts of one run. All times in s, sizes in bytes, rates in bit/s."""
+
+    def __init__(self, scheduler: Scheduler, movement, radio, seed: int,
+                 deliver: Callable[[int, int, bytes], None], record: Callable[..., None], *,
+                 end: float | None = None, capture: Capture | None = None) -> None:
+        """`deliver(receiver, sender, payload)` is called when a frame has arrived; `record(kind,
+        **fields)` takes the world's records; `radio` is the scenario's table [radio]."""
+        self._now = scheduler.now
+        self._call_at = scheduler.call_at
+        self._deliver = deliver
+        self._record = record
+        self._capture = capture
+        self._seed = seed
+        self._queue = radio.queue
+        self._delay = radio.delay
+        self._max_tries = radio.retries + 1
+        self._shared = radio.carrier_sense
+        self._rates = {True: radio.base_rate, False: radio.data_rate}
+        self._times: dict[tuple[bool, int], float] = {}
+        self._ack = ack_time(radio.base_rate)
+        count = len(movement.names)
+        self._loss = radio.loss
+        self._link_loss = {(link.from_, link.to): link.loss for link in radio.links}
+        self._propagation = propagation_of(radio, movement, seed)
+        self._certain = not (self._propagation.varies or self._loss or self._link_loss)
+        self._keys = [chance.key(seed, "radio", host) for host in range(count)]
+        silence = _Transmission(None, -1.0, -1.0, ())
+        self._on_air = [silence] * count  # what ends last of all that each host hears or sends
+        self._radios = [_Radio(host) for host in range(count)]
+        self.counts = dict.fromkeys(COUNTS, 0)
+        self.airtime = 0.0  # s of frames on the air, all hosts together
+        self._overflowed: dict[int, int] = {}
+        self.neighborhood = Neighborhood(scheduler, movement, self._propagation, self._loss_of, record,
+                                         movement.duration if end is None else end)
+
+    # ---- what hosts and faults do --------------------------------------------------------------
+    def transmit(self, sender: int, destination: int | None, payload: bytes) -> None:
+        """Queue one datagram for the air: to all in range (None) or to one host."""
+        radio = self._radios[sender]
+        if not radio.on:
+            return
+        frame = Frame(sender, destination, payload)
+        if radio.frame is None:
+            self._contend(radio, frame)
+        elif len(radio.waiting) < self._queue:
+            radio.waiting.append(frame)
+        else:
+            self.counts["overflowed"] += 1
+            self._overflowed[sender] = self._overflowed.get(sender, 0) + 1
+
+    def host_down(self, host: int) -> None:
+        """Switch a host's radio off; what it had queued is gone."""
+        radio = self._radios[host]
+        radio.on = False
+        radio.life += 1
+        radio.frame = None
+        radio.waiting.clear()
+        self.neighborhood.down(host)
+
+    def host_up(self, host: int) -> None:
+        self._radios[host].on = True
+        self.neighborhood.up(host)
+
+    def record_traffic(self) -> None:
+        """Record the counts since the last call, and which queues overflowed."""
+        counts, self.counts = self.counts, dict.fromkeys(COUNTS, 0)
+        airtime, self.airtime = self.airtime, 0.0
+        self._record("radio_traffic", **counts, airtime=round(airtime, 6))
+        for host, frames in self._overflowed.items():
+            self._record("radio_overflow", host=host, frames=frames)
+        self._overflowed = {}
+
+    # ---- access to the channel -----------------------------------------------------------------
+    def _contend(self, radio: _Radio, frame: Frame) -> None:
+        """Send at once when the channel has been idle for DIFS, else back off."""
+        radio.frame = frame
+        now = self._now()
+        idle_from = self._busy_until(radio.host, now) + DIFS
+        if now >= idle_from:
+            self._send(radio, now)
+        else:
+            self._back_off(radio, idle_from)
+
+    def _back_off(self, radio: _Radio, count_from: float) -> None:
+        draw = chance.uniform(self._keys[radio.host], int(count_from * 1e9))
+        slots = int(draw * (backoff_window(radio.frame.tries) + 1))
+        radio.count_from = count_from
+        self._wake(radio, count_from + slots * SLOT)
+
+    def _wake(self, radio: _Radio, time: float) -> None:
+        radio.fires = time
+        self._when(radio, time, self._attempt)
+
+    def _when(self, radio: _Radio, time: float, action: Callable[..., None], *arguments) -> None:
+        """Go on at `time`, unless the radio was switched off in between (its frame is gone then)."""
+        life = radio.life
+        self._call_at(time, lambda: action(radio, *arguments) if radio.life == life else None)
+
+    def _attempt(self, radio: _Radio) -> None:
+        """The back-off has run out: send, or count on when the channel is idle again."""
+        now = self._now()
+        idle_from = self._busy_until(radio.host, now) + DIFS
+        if now >= idle_from - 1e-12:
+            self._send(radio, now)
+            return
+        began = max(self._on_air[radio.host].start, radio.count_from)
+        left = max(radio.fires - began, 0.0)
+        radio.count_from = idle_from
+        self._wake(radio, idle_from + left)
+
+    def _busy_until(self, host: int, now: float) -> float:
+        """Until when `host` senses the channel busy; what began within the last slot is not sensed."""
+        heard = self._on_air[host]
+        if heard.start > now - SLOT and heard.frame.sender != host:
+            return now - DIFS
+        return heard.end
+
+    # ---- on the air ----------------------------------------------------------------------------
+    def _send(self, radio: _Radio, now: float) -> None:
+        frame = radio.frame
+        frame.tries += 1
+        broadcast = frame.destination is None
+        size = len(frame.payload)
+        airtime = self._times.get((broadcast, size))
+        if airtime is None:
+            airtime = self._times[broadcast, size] = frame_time(OVERHEAD_BYTES + size, self._rates[broadcast])
+        self.airtime += airtime
+        if broadcast:
+            self.counts["broadcasts"] += 1
+            end = now + airtime
+        else:
+            self.counts["unicasts" if frame.tries == 1 else "retries"] += 1
+            end = now + airtime + self._ack  # the neighbors' network allocation vector covers both
+        if self._capture is not None and frame.tries == 1:
+            self._capture.sent(frame, now)
+        host = radio.host
+        receivers = self.neighborhood.of[host]
+        transmission = _Transmission(frame, now, end, receivers)
+        self._occupy(host, transmission, now)
+        if self._shared:
+            for receiver in receivers:
+                self._occupy(receiver, transmission, now)
+        self._when(radio, now + airtime, self._broadcast_ends if broadcast else self._unicast_ends, transmission)
+
+    def _occupy(self, host: int, transmission: _Transmission, now: float) -> None:
+        heard = self._on_air[host]
+        if heard.end > now:
+            heard.spoil(host)
+            transmission.spoil(host)
+            if heard.end > transmission.end:
+                return
+        self._on_air[host] = transmission
+
+    def _broadcast_ends(self, radio: _Radio, transmission: _Transmission) -> None:
+        self._next(radio)
+        if self._certain and transmission.spoiled is None:
+            radios = self._radios
+            arrived = [host for host in transmission.receivers if radios[host].on]
+        else:
+            arrived = [host for host in transmission.receivers if self._arrives(transmission, host, True)]
+        if arrived:
+            self._hand_up(transmission.frame, arrived)
+
+    def _unicast_ends(self, radio: _Radio, transmission: _Transmission) -> None:
+        frame = transmission.frame
+        sender, to = frame.sender, frame.destination
+        arrived = to in transmission.receivers and self._arrives(transmission, to, False)
+        acknowledged = arrived and not self._fades(to, sender, transmission.end, True)
+        if acknowledged or frame.tries >= self._max_tries:
+            self.counts["gave_up"] += not acknowledged
+            self._next(radio)
+        else:
+            self._back_off(radio, self._on_air[sender].end + DIFS)
+        if arrived and not frame.arrived:
+            frame.arrived = True
+            self._hand_up(frame, [to])
+
+    def _next(self, radio: _Radio) -> None:
+        """The frame in hand is done: take the next, which backs off in any case."""
+        radio.frame = None
+        if radio.waiting:
+            radio.frame = radio.waiting.popleft()
+            self._back_off(radio, self._on_air[radio.host].end + DIFS)
+
+    def _hand_up(self, frame: Frame, hosts: list[int]) -> None:
+        if self._delay > 0.0:
+            self._call_at(self._now() + self._delay, lambda: self._arrived(frame, hosts))
+        else:
+            self._arrived(frame, hosts)
+
+    def _arrived(self, frame: Frame, hosts: list[int]) -> None:
+        self.counts["receptions"] += len(hosts)
+        if self._capture is not None:
+            self._capture.received(frame, hosts, self._now())
+        deliver, sender, payload = self._deliver, frame.sender, frame.payload
+        for host in hosts:
+            deliver(host, sender, payload)
+
+    # ---- chance --------------------------------------------------------------------------------
+    def _arrives(self, transmission: _Transmission, host: int, base_rate: bool) -> bool:
+        if not self._radios[host].on:
+            return False
+        if transmission.spoiled is not None and host in transmission.spoiled:
+            self.counts["collided"] += 1
+            return False
+        if self._fades(transmission.frame.sender, host, transmission.start, base_rate):
+            self.counts["lost"] += 1
+            return False
+        return True
+
+    def _fades(self, sender: int, receiver: int, time: float, base_rate: bool) -> bool:
+        """Draw whether the channel loses a frame sent at `time`."""
+        if self._certain:
+            return False
+        chance_of = self._propagation.probability(sender, receiver, time, base_rate)
+        chance_of *= 1.0 - self._loss_of(sender, receiver)
+        if chance_of >= 1.0:
+            return False
+        key = chance.mix(self._keys[sender] + 3 * self._keys[receiver])
+        return chance.uniform(key, int(time * 1e9)) >= chance_of
+
+    def _loss_of(self, sender: int, receiver: int) -> float:
+        return self._link_loss.get((sender, receiver), self._loss)
+
+
+COUNTS = ("broadcasts", "unicasts", "retries", "receptions", "lost", "gave_up", "collided", "overflowed")
+
+
+def propagation_of(radio, movement, seed: int) -> UnitDisk | LogDistance:
+    """The propagation model that the scenario's table [radio] asks for."""
+    if radio.model == "unit_disk":
+        return UnitDisk(radio.range)
+    return LogDistance(Locator(movement.trajectories), seed, tx_power=radio.tx_power,
+                       reference_loss=radio.reference_loss, reference_distance=radio.reference_distance,
+                       exponent=radio.exponent, sigma=radio.shadowing, coherence=radio.coherence,
+                       fading=radio.fading, sensitivity=radio.sensitivity,
+                       data_sensitivity=radio.data_sensitivity)

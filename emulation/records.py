@@ -1,0 +1,95 @@
+"""Records of a run as JSON Lines, append-only, written in large pieces.
+
+A file is opened only while a piece is written, so that a run may have more hosts than a process
+may have open files. When the disk is full the writer says so once and for all: what was written
+stays, and a torn last line is what readers of these files tolerate.
+"""
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Callable, Iterator
+from json.encoder import c_make_encoder, encode_basestring
+from pathlib import Path
+
+PIECE = 1 << 16  # bytes held back per file
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+class DiskFull(Exception):
+    """The disk, the quota or the file size limit is used up; str() names the file."""
+
+
+class AppendOnly:
+    """A file that only grows; `append` collects, `flush` writes. Raises DiskFull."""
+
+    def __init__(self, path: Path, head: bytes = b"") -> None:
+        self.path = path
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._full = False
+        path.touch(exist_ok=False)
+        if head:
+            self.append(head)
+
+    def append(self, piece: bytes) -> None:
+        self._pieces.append(piece)
+        self._size += len(piece)
+        if self._size >= PIECE:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was collected. After DiskFull nothing more is ever written."""
+        if self._full or not self._pieces:
+            return
+        data = memoryview(b"".join(self._pieces))
+        self._pieces.clear()
+        self._size = 0
+        try:
+            with self.path.open("ab", buffering=0) as file:
+                while data:
+                    data = data[file.write(data):]
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            self._full = True
+            raise DiskFull(f"{self.path.name}: {error.strerror}") from None
+
+
+def _encoder() -> Callable[[object], str]:
+    """json.dumps with compact separators, its C encoder made once instead of once a call."""
+    if c_make_encoder is None:
+        return json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode
+    encode = c_make_encoder(None, _refuse, encode_basestring, None, ":", ",", False, False, False)
+    return lambda value: "".join(encode(value, 0))
+
+
+def _refuse(value: object) -> object:
+    raise TypeError(f"a record cannot hold a {type(value).__name__}")
+
+
+class RecordWriter:
+    """The records of one node (or of the world, node -1), kinds as in node/schema/records.toml."""
+
+    def __init__(self, path: Path, node: int, now: Callable[[], float]) -> None:
+        self._file = AppendOnly(path)
+        self._node = node
+        self._now = now
+        self._encode = _encoder()
+
+    def record(self, kind: str, **fields: object) -> None:
+        """Append one line: t (s, to the microsecond), node, kind and the fields."""
+        line = {"t": round(self._now(), 6), "node": self._node, "kind": kind, **fields}
+        self._file.append((self._encode(line) + "\n").encode())
+
+    def flush(self) -> None:
+        self._file.flush()
+
+
+def read(path: Path) -> Iterator[dict]:
+    """The records of a file in order; a last line that was torn is left out."""
+    with path.open("rb") as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                yield json.loads(line)

@@ -1,0 +1,107 @@
+"""The world `sim`: virtual time, one process, deterministic.
+
+A heap of timed actions drives the medium and one broker per host, each behind the Environment
+port. Same scenario, same seed: the same records and captures, byte for byte; nothing here asks
+for the clock, for the order of a set or for the hash of a text. Actions of one instant run in
+the order in which they were asked for.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from emulation import chance
+from emulation.clock import Clock, Timer
+from emulation.medium import Capture, Medium
+from node import wire
+from node.broker import Broker
+from node.config import NodeConfig
+
+DECODED = 4096  # datagrams whose decoding is remembered: each is decoded once however many hear it
+
+
+class Port:
+    """node.environment.Environment for one life of one host."""
+
+    def __init__(self, simulation: Simulation, host: int, epoch: int) -> None:
+        self.random = chance.stream(simulation.seed, "node", host, epoch)
+        self.host = host
+        self.alive = True
+        self.clock = simulation.clock
+        self.now = simulation.clock.now
+        self.record = simulation.recorders[host]
+        self._transmit = simulation.medium.transmit
+
+    def broadcast(self, datagram: bytes) -> None:
+        self._transmit(self.host, None, datagram)
+
+    def unicast(self, to: int, datagram: bytes) -> None:
+        self._transmit(self.host, to, datagram)
+
+    def call_later(self, delay: float, action: Callable[[], None]) -> Timer:
+        timer = Timer(self.clock, self, action)
+        self.clock.call_at(self.clock.time + delay, timer)
+        return timer
+
+
+class Simulation:
+    """The hosts of one run in virtual time. Brokers of hosts that are up: `brokers[host]`, else None."""
+
+    def __init__(self, movement, radio, config: NodeConfig, seed: int, end: float,
+                 recorders: list[Callable[..., None]], world_record: Callable[..., None],
+                 capture: Capture | None = None, clock: Clock | None = None) -> None:
+        """`recorders[host](kind, **fields)` takes a node's records, `world_record` the world's."""
+        self.clock = clock or Clock()
+        self.seed = seed
+        self.config = config
+        self.recorders = recorders
+        self.receptions = 0  # datagrams handed to nodes
+        self._record = world_record
+        self._decode = lru_cache(maxsize=DECODED)(wire.decode)
+        self.brokers: list[Broker | None] = [None] * len(movement.names)
+        self._ports: list[Port | None] = [None] * len(movement.names)
+        self._epochs = [0] * len(movement.names)
+        self.started: list[Callable[[int, Broker], None]] = []  # told of every start of a node
+        self.stopped: list[Callable[[int], None]] = []  # and before every stop or crash
+        self.medium = Medium(self.clock, movement, radio, seed, self._deliver, world_record, end=end,
+                             capture=capture)
+
+    def start(self, host: int) -> None:
+        """Begin a life of a host's node, with a boot epoch one above the last; no-op when it lives."""
+        if self.brokers[host] is not None:
+            return
+        self._epochs[host] += 1
+        port = self._ports[host] = Port(self, host, self._epochs[host])
+        if self._epochs[host] > 1:
+            self.medium.host_up(host)
+        self._record("host_up", host=host, epoch=self._epochs[host])
+        broker = self.brokers[host] = Broker(host, self._epochs[host], self.config, port, decode=self._decode)
+        broker.start()
+        for tell in self.started:
+            tell(host, broker)
+
+    def stop(self, host: int) -> None:
+        """End the life of a host's node in order; its radio is silent from then on."""
+        broker = self.brokers[host]
+        if broker is not None:
+            broker.stop()
+            self._end(host, "stop")
+
+    def crash(self, host: int) -> None:
+        """The host is gone from one instant to the next, without a word."""
+        if self.brokers[host] is not None:
+            self._end(host, "crash")
+
+    def _end(self, host: int, how: str) -> None:
+        for tell in self.stopped:
+            tell(host)
+        self.brokers[host] = None
+        self._ports[host].alive = False
+        self.medium.host_down(host)
+        self._record("host_down", host=host, how=how)
+
+    def _deliver(self, receiver: int, sender: int, payload: bytes) -> None:
+        broker = self.brokers[receiver]
+        if broker is not None:
+            self.receptions += 1
+            broker.datagram_received(payload)
