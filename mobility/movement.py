@@ -1,0 +1,79 @@
+"""Where all hosts of a run are and when: named trajectories of one common length of time."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mobility.contacts import find_contacts
+from mobility.pieces import Pieces, pieces
+from mobility.trajectory import Trajectory
+
+
+class Movement:
+    """names[h] and trajectories[h] belong to host h; times run from 0 to `duration` (s).
+
+    `duration` is what the trace declares, or else the time of the last waypoint. Positions exist
+    for all times: a host stands before its first and after its last waypoint.
+    """
+
+    def __init__(self, names: Sequence[str], trajectories: Sequence[Trajectory], duration: float) -> None:
+        if len(names) != len(trajectories):
+            raise ValueError(f"{len(names)} names for {len(trajectories)} trajectories")
+        if len(set(names)) != len(names):
+            raise ValueError("the names of hosts must differ")
+        self.names = [str(name) for name in names]
+        self.trajectories = list(trajectories)
+        self.duration = float(duration)
+        self.dimensions = max((t.points.shape[1] for t in self.trajectories), default=2)
+        self._pieces: Pieces | None = None
+        self._span = (np.inf, np.inf)  # while the current pieces below hold
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def pieces(self) -> Pieces:
+        if self._pieces is None:
+            self._pieces = pieces(self.trajectories, self.dimensions)
+        return self._pieces
+
+    def positions(self, t: float) -> np.ndarray:
+        """All hosts at `t`: a new array (n, dimensions) in m, NaN where a host is absent.
+
+        Cheap when `t` moves forward in small steps: the pieces in force are remembered.
+        """
+        if not self._span[0] <= t < self._span[1]:
+            self._seek(t)
+        return self._origin + self._velocity * (t - self._reference)
+
+    def present(self, t: float) -> np.ndarray:
+        """(n,) of bool: which hosts exist at `t`."""
+        return ~np.isnan(self.positions(t)[:, 0])
+
+    def contacts(self, radius: float, start: float = 0.0, end: float | None = None) -> np.recarray:
+        """Every contact at `radius` (m) in [start, end], as `contacts.find_contacts` says."""
+        return find_contacts(self.pieces, radius, start, self.duration if end is None else end)
+
+    def window(self, start: float, duration: float) -> Movement:
+        """The `duration` seconds from `start` on, with times counted from `start`."""
+        parts = [trajectory.window(start, start + duration) for trajectory in self.trajectories]
+        return Movement(self.names, parts, duration)
+
+    def first(self, count: int, names: Sequence[str] | None = None) -> Movement:
+        """The first `count` hosts, under other names if given."""
+        return Movement(names or self.names[:count], self.trajectories[:count], self.duration)
+
+    def _seek(self, t: float) -> None:
+        """Find the piece of every host that holds at `t`, from the last ones if time went on."""
+        p = self.pieces
+        forward = t >= self._span[1]
+        current = self._current if forward else p.first[:-1].copy()
+        late = np.flatnonzero(p.end[current] <= t)
+        while len(late):
+            current[late] += 1
+            late = late[p.end[current[late]] <= t]
+        self._current = current
+        self._span = (p.begin[current].max(initial=-np.inf), p.end[current].min(initial=np.inf))
+        self._origin, self._velocity = p.origin[current], p.velocity[current]
+        self._reference = p.reference[current][:, None]

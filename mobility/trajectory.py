@@ -1,0 +1,97 @@
+"""The way of one host: waypoints joined by straight lines.
+
+Exact at any time: nothing is sampled. Before its first waypoint a host stands at it, after its
+last one it stands there (BonnMotion's and ns-2's meaning); spans in which it is not there at all
+are told apart by `lives`.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+ALWAYS = ((-np.inf, np.inf),)
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """times (k,) in s, never falling; points (k, d) in m, d = 2 or 3; both float64, k >= 1.
+
+    Two waypoints at one instant are a jump: the later one holds from that instant on.
+    lives (m, 2): the spans [from, until) in which the host exists, sorted, apart from each other.
+    Raises ValueError when the arrays do not fit together.
+    """
+
+    times: np.ndarray
+    points: np.ndarray
+    lives: np.ndarray = field(default=None)
+
+    def __post_init__(self) -> None:
+        times = np.ascontiguousarray(self.times, dtype=np.float64)
+        points = np.ascontiguousarray(self.points, dtype=np.float64)
+        lives = np.asarray(ALWAYS if self.lives is None else self.lives, dtype=np.float64).reshape(-1, 2)
+        if times.ndim != 1 or not len(times):
+            raise ValueError("a trajectory needs at least one waypoint")
+        if points.ndim != 2 or len(points) != len(times) or points.shape[1] not in (2, 3):
+            raise ValueError(f"{len(times)} times need as many points of 2 or 3 coordinates")
+        if not (np.isfinite(times).all() and np.isfinite(points).all()):
+            raise ValueError("times and points must be finite numbers")
+        if (np.diff(times) < 0).any():
+            raise ValueError("times must not fall")
+        if (np.diff(lives.ravel()) < 0).any():
+            raise ValueError("lives must be sorted and must not overlap")
+        for name, value in (("times", times), ("points", points), ("lives", lives)):
+            value.flags.writeable = False
+            object.__setattr__(self, name, value)
+
+    @property
+    def always_present(self) -> bool:
+        return len(self.lives) == 1 and tuple(self.lives[0]) == ALWAYS[0]
+
+    def present(self, t: float) -> bool:
+        return bool(((self.lives[:, 0] <= t) & (t < self.lives[:, 1])).any())
+
+    def position(self, t: float) -> np.ndarray:
+        """Where the host is at `t`: (d,) in m, NaN where it is absent."""
+        if not self.present(t):
+            return np.full(self.points.shape[1], np.nan)
+        return self._held(t)
+
+    def velocity(self, t: float) -> np.ndarray:
+        """(d,) in m/s; at a waypoint that of the leg that begins there; NaN where absent."""
+        d = self.points.shape[1]
+        if not self.present(t):
+            return np.full(d, np.nan)
+        leg = int(np.searchsorted(self.times, t, side="right")) - 1
+        if leg < 0 or leg + 1 >= len(self.times):
+            return np.zeros(d)
+        return (self.points[leg + 1] - self.points[leg]) / (self.times[leg + 1] - self.times[leg])
+
+    def window(self, start: float, end: float) -> Trajectory:
+        """The part in [start, end], its times counted from `start`."""
+        inside = (self.times > start) & (self.times < end)
+        times = np.concatenate(([start], self.times[inside], [end]))
+        points = np.vstack((self._held(start), self.points[inside], self._held(end, side="left")))
+        keep = np.ones(len(times), dtype=bool)
+        keep[1:-1] = ~_superfluous(points)  # a host that stands needs the first and the last of them
+        if len(times) == 2 and (points[0] == points[1]).all():
+            keep[1] = False
+        lives = self.lives[(self.lives[:, 1] > start) & (self.lives[:, 0] < end)]
+        lives = np.where(lives <= start, -np.inf, np.where(lives >= end, np.inf, lives - start))
+        return Trajectory(times[keep] - start, points[keep], lives)
+
+    def _held(self, t: float, side: str = "right") -> np.ndarray:
+        """The position at `t` whether the host is there or not; `side` chooses at a jump."""
+        leg = int(np.searchsorted(self.times, t, side=side)) - 1
+        if leg < 0:
+            return self.points[0].copy()
+        if leg + 1 >= len(self.times):
+            return self.points[-1].copy()
+        share = (t - self.times[leg]) / (self.times[leg + 1] - self.times[leg])
+        return self.points[leg] + share * (self.points[leg + 1] - self.points[leg])
+
+
+def _superfluous(points: np.ndarray) -> np.ndarray:
+    """Which inner points equal both the one before and the one after: (k - 2,) of bool."""
+    same = (points[1:] == points[:-1]).all(axis=1)
+    return same[:-1] & same[1:]

@@ -1,0 +1,128 @@
+"""The random waypoint model: go to a random place at a random speed, pause, and again.
+
+"steady" starts in the stationary distribution, so that nothing has to be thrown away (Navidi and
+Camp, "Stationary distributions for the random waypoint mobility model"); "classic" starts every
+host at a uniform place at the begin of a leg, so that the hosts slow down and gather in the middle
+for hundreds of seconds (Yoon, Liu and Noble, "Random waypoint considered harmful").
+"""
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+
+from mobility.movement import Movement
+from mobility.trajectory import Trajectory
+
+STARTS = ("steady", "classic")
+
+
+def random_waypoint(count: int, area: tuple[float, float], speed: tuple[float, float],
+                    pause: tuple[float, float], duration: float, seed: int, start: str = "steady") -> Movement:
+    """`count` hosts in [0, w] x [0, h] m, speeds uniform in `speed` m/s, pauses uniform in `pause` s.
+
+    Each host has a random stream of its own, keyed by (seed, "mobility", host): more hosts or a
+    longer run leave what the others did as it was. Raises ValueError for parameters that make no
+    sense, among them a least speed of 0.
+    """
+    check(count, area, speed, pause, duration, start)
+    trajectories = [_one_host(random.Random(f"{seed}/mobility/{host}"), area, speed, pause, duration, start)
+                    for host in range(count)]
+    return Movement([str(host) for host in range(count)], trajectories, duration)
+
+
+def check(count: int, area: tuple[float, float], speed: tuple[float, float], pause: tuple[float, float],
+          duration: float, start: str) -> None:
+    """Raise ValueError, "parameter: problem; cure", for what the model cannot do."""
+    if count < 0:
+        raise ValueError(f"count: found {count}; 0 or more")
+    if not all(0 < side < math.inf for side in area):
+        raise ValueError(f"area: found {area}; both sides above 0 m")
+    if not 0 <= duration < math.inf:
+        raise ValueError(f"duration: found {duration}; 0 s or more")
+    if not speed[0] > 0:
+        raise ValueError(f"speed: found a least speed of {speed[0]:g}; above 0 m/s, because with 0 the mean speed "
+                         "falls towards 0 for ever and no steady state exists (Yoon, Liu, Noble)")
+    if not speed[0] <= speed[1] < math.inf:
+        raise ValueError(f"speed: found {speed[0]:g} to {speed[1]:g}; give the lower first")
+    if not 0 <= pause[0] <= pause[1] < math.inf:
+        raise ValueError(f"pause: found {pause[0]:g} to {pause[1]:g}; 0 s or more, the lower first")
+    if start not in STARTS:
+        raise ValueError(f'start: found "{start}"; one of {", ".join(STARTS)}')
+
+
+def mean_leg(area: tuple[float, float]) -> float:
+    """Mean distance (m) of two uniform points in a rectangle (Ghosh 1951)."""
+    a, b = area
+    d = math.hypot(a, b)
+    return (a**3 / b**2 + b**3 / a**2 + d * (3 - a**2 / b**2 - b**2 / a**2)
+            + 2.5 * (b**2 / a * math.log((a + d) / b) + a**2 / b * math.log((b + d) / a))) / 15
+
+
+def mean_pace(speed: tuple[float, float]) -> float:
+    """Mean time (s) a leg takes per meter: the mean of 1/v over uniform v."""
+    v0, v1 = speed
+    return math.log(v1 / v0) / (v1 - v0) if v1 > v0 else 1 / v0
+
+
+def moving_share(area: tuple[float, float], speed: tuple[float, float], pause: tuple[float, float]) -> float:
+    """The share of time that a host moves, in the steady state."""
+    moving = mean_leg(area) * mean_pace(speed)
+    return moving / (moving + (pause[0] + pause[1]) / 2)
+
+
+def mean_speed(area: tuple[float, float], speed: tuple[float, float], pause: tuple[float, float]) -> float:
+    """Mean speed (m/s) over time in the steady state, pauses counted as 0."""
+    return moving_share(area, speed, pause) / mean_pace(speed)
+
+
+def _one_host(stream: random.Random, area, speed, pause, duration: float, start: str) -> Trajectory:
+    if start == "classic":
+        place, pending, target, pace = _place(stream, area), 0.0, None, 0.0
+    else:
+        place, pending, target, pace = _steady_state(stream, area, speed, pause)
+    t, times, points = 0.0, [0.0], [place]
+    if pending > 0:
+        t += pending
+        times.append(t)
+        points.append(place)
+    while t < duration:
+        if target is None:
+            target, pace = _place(stream, area), _between(stream, *speed)
+        t += math.dist(place, target) / pace
+        times.append(t)
+        points.append(target)
+        place, target = target, None
+        rest = _between(stream, *pause)
+        if rest > 0:
+            t += rest
+            times.append(t)
+            points.append(place)
+    # waypoints beyond the end stay: the last leg is under way when the run ends
+    return Trajectory(np.array(times), np.array(points))
+
+
+def _steady_state(stream: random.Random, area, speed, pause):
+    """Place, residual pause (s), and, for a host under way, where it goes and how fast (m/s)."""
+    if stream.random() >= moving_share(area, speed, pause):
+        # a host is met in a long pause more often: density p on [p0, p1], and at a uniform point of it
+        whole = math.sqrt(pause[0] ** 2 + stream.random() * (pause[1] ** 2 - pause[0] ** 2))
+        return _place(stream, area), whole * stream.random(), None, 0.0
+    diagonal = math.hypot(*area)
+    while True:  # and on a long leg more often: accepted with probability proportional to its length
+        origin, target = _place(stream, area), _place(stream, area)
+        if stream.random() * diagonal < math.dist(origin, target):
+            break
+    along = stream.random()
+    place = tuple(o + along * (t - o) for o, t in zip(origin, target))
+    u = stream.random()  # a slow leg lasts longer: density 1/v on [v0, v1], inverted
+    return place, 0.0, target, speed[1] ** u / speed[0] ** (u - 1)
+
+
+def _place(stream: random.Random, area) -> tuple[float, float]:
+    return stream.random() * area[0], stream.random() * area[1]
+
+
+def _between(stream: random.Random, low: float, high: float) -> float:
+    return low + stream.random() * (high - low)
