@@ -1,0 +1,14 @@
+"""The filter language, matching, covering and merging of filters."""
+from node.filters.language import (
+    Attributes,
+    Constraint,
+    Filter,
+    FilterError,
+    Value,
+    attributes_as_record,
+    check_attributes,
+)
+from node.filters.parser import parse
+
+__all__ = ["Attributes", "Constraint", "Filter", "FilterError", "Value", "attributes_as_record",
+           "check_attributes", "parse"]

@@ -1,0 +1,353 @@
+"""What an event's attributes may be, and filters: conjunctions of constraints on them.
+
+Content-based filters as in the papers' systems (virgillito-event-routing-reconfiguration, chapter 2; jaeger-
+self-managing-thesis, section 2.3): an event is a map from names to values, a filter a conjunction of constraints
+(name, operator, values), and an event matches when it satisfies every constraint.
+
+Values are text, numbers, booleans and bytes. Integers and floats compare as numbers; a boolean is no number. A
+constraint on a missing attribute, or on one of another type than its value, is never satisfied: this holds for
+`!=` too, so `color != "red"` wants a text attribute `color`. Text is ordered by code points, bytes by bytes.
+
+A Filter is canonical: neither the order of its constraints nor repetitions matter, 30.0 is 30, `in` with a single
+value is `=`. In its wire form a filter is an array of constraints, a constraint the array [name, operator, value,
+value, ...], sorted; the filter's hash is BLAKE2s over the CBOR of that.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from hashlib import blake2s
+
+import cbor2
+
+Value = str | int | float | bool | bytes
+Attributes = Mapping[str, Value]
+
+MAX_ATTRIBUTES = 32  # of an event
+MAX_NAME = 64  # bytes of UTF-8
+MAX_VALUE = 1024  # bytes of a text or bytes value
+MAX_INTEGER = 2**53  # beyond it integers and floats part company
+MAX_CONSTRAINTS = 16  # of a filter
+MAX_CHOICES = 32  # values of an `in`
+MAX_FILTER = 4096  # bytes of a filter's wire form, so that one always fits a message
+HASH_BYTES = 8
+
+ORDERINGS = ("<", "<=", ">", ">=")
+PATTERNS = ("prefix", "suffix", "contains")
+OPERATORS = ("=", "!=", *ORDERINGS, *PATTERNS, "exists", "in")
+_RANK = {op: rank for rank, op in enumerate(OPERATORS)}
+
+Test = Callable[[Value], bool]
+
+
+class FilterError(ValueError):
+    """A filter or an event's attributes that cannot be; its text says where and what would do."""
+
+
+def check_name(name: object) -> None:
+    """FilterError unless this can name an attribute: 1 to 64 bytes of UTF-8."""
+    if type(name) is not str:
+        raise FilterError(f"an attribute's name is text, not {name!r}")
+    size = len(name) if name.isascii() else _utf8_size(name)
+    if not 1 <= size <= MAX_NAME:
+        raise FilterError(f"an attribute's name has 1 to {MAX_NAME} bytes, not {size}")
+
+
+def check_value(value: object) -> None:
+    """FilterError unless this can be an attribute's value: text, int, float, bool or bytes, within bounds."""
+    kind = type(value)
+    if kind is str:
+        size = len(value) if value.isascii() else _utf8_size(value)
+        if size > MAX_VALUE:
+            raise FilterError(f"a text value has at most {MAX_VALUE} bytes, not {size}")
+    elif kind is int:
+        if not -MAX_INTEGER <= value <= MAX_INTEGER:
+            raise FilterError("an integer lies within -2**53 and 2**53")
+    elif kind is float:
+        if not math.isfinite(value):
+            raise FilterError(f"a number is finite, not {value}")
+    elif kind is bytes:
+        if len(value) > MAX_VALUE:
+            raise FilterError(f"a bytes value has at most {MAX_VALUE} bytes, not {len(value)}")
+    elif kind is not bool:
+        raise FilterError(f"a value is text, int, float, bool or bytes, not {kind.__name__}")
+
+
+def check_attributes(attributes: Attributes) -> None:
+    """FilterError unless an event may carry these: at most 32, each name and value within its bounds."""
+    if len(attributes) > MAX_ATTRIBUTES:
+        raise FilterError(f"an event has at most {MAX_ATTRIBUTES} attributes, not {len(attributes)}")
+    for name, value in attributes.items():
+        check_name(name)
+        check_value(value)
+
+
+def attributes_as_record(attributes: Attributes) -> list[dict]:
+    """An event's attributes as records carry them (records.toml, `list<attribute>`)."""
+    return [{"name": name, "value": value_as_record(value)} for name, value in attributes.items()]
+
+
+def value_as_record(value: Value) -> dict:
+    """One value as records carry it: a struct with exactly one of n, s, b and x (bytes in hex)."""
+    if isinstance(value, bool):
+        return {"b": value}
+    if isinstance(value, str):
+        return {"s": value}
+    return {"x": value.hex()} if isinstance(value, bytes) else {"n": value}
+
+
+def type_of(value: Value) -> str:
+    """text, number, bool or bytes: what a value compares with."""
+    return _TYPES[type(value)]
+
+
+class Constraint:
+    """One condition on one attribute; `values` is empty for `exists`, has several for `in`, else one. Immutable."""
+
+    __slots__ = ("key", "name", "op", "test", "values")
+
+    name: str
+    op: str
+    values: tuple[Value, ...]
+    key: bytes  # the CBOR of the wire form; two constraints are equal when their keys are
+    test: Test  # whether an attribute's value satisfies it, of whatever type the value is
+
+    def __init__(self, name: str, op: str, values: Iterable[Value] = ()) -> None:
+        check_name(name)
+        op, values = _canonical(op, tuple(values))
+        put = object.__setattr__
+        put(self, "name", name)
+        put(self, "op", op)
+        put(self, "values", values)
+        put(self, "key", cbor2.dumps((name, op, *values)))
+        put(self, "test", _test(op, values))
+
+    def matches(self, attributes: Attributes) -> bool:
+        return self.name in attributes and self.test(attributes[self.name])
+
+    def to_wire(self) -> tuple:
+        return (self.name, self.op, *self.values)
+
+    def as_record(self) -> dict:
+        return {"name": self.name, "op": self.op, "values": [value_as_record(value) for value in self.values]}
+
+    @property
+    def rank(self) -> tuple:
+        """Where the constraint stands in a canonical filter: by name, operator and values."""
+        return self.name, _RANK[self.op], self.key
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a constraint does not change")
+
+    __delattr__ = __setattr__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Constraint) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __reduce__(self) -> tuple:
+        return Constraint, (self.name, self.op, self.values)
+
+    def __str__(self) -> str:
+        name = self.name if is_plain_name(self.name) else quoted(self.name)
+        if self.op == "exists":
+            return f"{name} exists"
+        values = ", ".join(value_text(value) for value in self.values)
+        return f"{name} in [{values}]" if self.op == "in" else f"{name} {self.op} {values}"
+
+    def __repr__(self) -> str:
+        return f"Constraint({self.name!r}, {self.op!r}, {self.values!r})"
+
+
+class Filter:
+    """A conjunction of constraints, immutable, canonical and hashable; without constraints it matches all events.
+
+    `constraints`: tuple in canonical order. `hash`: 8 bytes that stand for the filter on the wire.
+    """
+
+    __slots__ = ("_number", "constraints", "hash", "key")
+
+    constraints: tuple[Constraint, ...]
+    hash: bytes
+    key: bytes  # the CBOR of the wire form; two filters are equal when their keys are
+
+    def __init__(self, constraints: Iterable[Constraint] = ()) -> None:
+        ordered = tuple(sorted(set(constraints), key=lambda constraint: constraint.rank))
+        if len(ordered) > MAX_CONSTRAINTS:
+            raise FilterError(f"a filter has at most {MAX_CONSTRAINTS} constraints, not {len(ordered)}")
+        # The head of a CBOR array of up to 23 items is one byte.
+        key = bytes([0x80 | len(ordered)]) + b"".join(constraint.key for constraint in ordered)
+        if len(key) > MAX_FILTER:
+            raise FilterError(f"a filter takes at most {MAX_FILTER} bytes, not {len(key)}; shorten its values")
+        put = object.__setattr__
+        put(self, "constraints", ordered)
+        put(self, "key", key)
+        put(self, "hash", blake2s(key, digest_size=HASH_BYTES).digest())
+        # Not hash(bytes), which changes from run to run: sets of filters must iterate alike in every run.
+        put(self, "_number", int.from_bytes(self.hash, "big") >> 3)
+
+    def matches(self, attributes: Attributes) -> bool:
+        """Whether an event with these attributes satisfies every constraint."""
+        for constraint in self.constraints:
+            if constraint.name not in attributes or not constraint.test(attributes[constraint.name]):
+                return False
+        return True
+
+    def to_wire(self) -> tuple:
+        """The form that messages carry (type `filter` of messages.toml)."""
+        return tuple(constraint.to_wire() for constraint in self.constraints)
+
+    @classmethod
+    def from_wire(cls, wire: object) -> Filter:
+        """The filter of a wire form as read from the air; FilterError unless it is exactly what to_wire makes."""
+        if not isinstance(wire, (tuple, list)) or len(wire) > MAX_CONSTRAINTS:
+            raise FilterError(f"a filter is an array of at most {MAX_CONSTRAINTS} constraints")
+        constraints = []
+        for item in wire:
+            if not isinstance(item, (tuple, list)) or not 2 <= len(item) <= 2 + MAX_CHOICES:
+                raise FilterError("a constraint is an array of a name, an operator and values")
+            name, op, *values = item
+            constraints.append(Constraint(name, op, values))
+        found = cls(constraints)
+        # Equality in Python takes True for 1 and 1 for 1.0, the bytes do not.
+        if found.key != cbor2.dumps(wire):
+            raise FilterError("the filter is not in canonical form")
+        return found
+
+    def as_record(self) -> list[dict]:
+        """The constraints as records carry them (records.toml, `list<constraint>`)."""
+        return [constraint.as_record() for constraint in self.constraints]
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a filter does not change; make another")
+
+    __delattr__ = __setattr__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Filter) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return self._number
+
+    def __iter__(self) -> Iterator[Constraint]:
+        return iter(self.constraints)
+
+    def __reduce__(self) -> tuple:
+        return Filter, (self.constraints,)
+
+    def __str__(self) -> str:
+        """The text form; parser.parse reads the same filter from it."""
+        return " and ".join(map(str, self.constraints)) or "*"
+
+    def __repr__(self) -> str:
+        return f"<Filter {self}>"
+
+
+_TYPES = {str: "text", int: "number", float: "number", bool: "bool", bytes: "bytes"}
+WORDS = ("and", "exists", "in", *PATTERNS, "true", "false")  # of the text form; no plain names
+
+
+def is_plain_name(name: str) -> bool:
+    """Whether the text form writes this name without quotes: letters, digits and _ . : - after a letter or _."""
+    return (name.isascii() and (name[0].isalpha() or name[0] == "_") and name.lower() not in WORDS
+            and all(letter.isalnum() or letter in "_.:-" for letter in name))
+
+
+ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "'": "'", "\\": "\\"}
+_ESCAPED = {plain: f"\\{letter}" for letter, plain in ESCAPES.items() if letter != "'"}
+
+
+def quoted(text: str) -> str:
+    """A text value as the text form writes it; what a terminal would not show is written \\uXXXX."""
+    return '"' + "".join(map(_shown, text)) + '"'
+
+
+def _shown(letter: str) -> str:
+    if letter in _ESCAPED:
+        return _ESCAPED[letter]
+    if letter.isprintable():
+        return letter
+    return f"\\u{ord(letter):04x}" if ord(letter) < 0x10000 else f"\\U{ord(letter):08x}"
+
+
+def value_text(value: Value) -> str:
+    """A value as the text form writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return quoted(value)
+    return f"0x{value.hex()}" if isinstance(value, bytes) else repr(value)
+
+
+def _utf8_size(text: str) -> int:
+    try:
+        return len(text.encode())
+    except UnicodeEncodeError:
+        raise FilterError("text holds half a surrogate pair, which UTF-8 cannot carry") from None
+
+
+def _canonical(op: str, values: tuple[Value, ...]) -> tuple[str, tuple[Value, ...]]:
+    """The operator and values in their one form; FilterError when they do not go together."""
+    if type(op) is not str or op not in _RANK:
+        raise FilterError(f"{op!r} is no operator; known are {', '.join(OPERATORS)}")
+    for value in values:
+        check_value(value)
+    # Whole floats up to 2**53 are the integers that they equal; -0.0 is 0.
+    values = tuple(int(value) if type(value) is float and value.is_integer() and abs(value) <= MAX_INTEGER
+                   else value for value in values)
+    if op == "exists":
+        if values:
+            raise FilterError("`exists` takes no value")
+    elif op == "in":
+        if not 1 <= len(values) <= MAX_CHOICES:
+            raise FilterError(f"`in` takes 1 to {MAX_CHOICES} values, not {len(values)}")
+        chosen = {cbor2.dumps(value): value for value in values}
+        values = tuple(chosen[key] for key in sorted(chosen))
+        op = "in" if len(values) > 1 else "="
+    elif len(values) != 1:
+        raise FilterError(f"`{op}` takes one value, not {len(values)}")
+    elif op in ORDERINGS and type(values[0]) is bool:
+        raise FilterError(f"true and false have no order; `{op}` takes a number, text or bytes")
+    elif op in PATTERNS and type(values[0]) not in (str, bytes):
+        raise FilterError(f"`{op}` takes text or bytes, not {value_text(values[0])}")
+    return op, values
+
+
+def _test(op: str, values: tuple[Value, ...]) -> Test:
+    """The predicate of a constraint, compiled once: this is what matching spends its time in."""
+    if op == "exists":
+        return lambda value: True
+    if op == "in":
+        # type_of keeps true from 1; equal numbers hash alike whatever their type
+        choices = frozenset((type_of(value), value) for value in values)
+        return lambda value: (_TYPES[type(value)], value) in choices
+    wanted = values[0]
+    if type_of(wanted) == "number":
+        return _number_test(op, wanted)
+    kind = type(wanted)
+    tests: dict[str, Test] = {
+        "=": lambda value: type(value) is kind and value == wanted,
+        "!=": lambda value: type(value) is kind and value != wanted,
+        "<": lambda value: type(value) is kind and value < wanted,
+        "<=": lambda value: type(value) is kind and value <= wanted,
+        ">": lambda value: type(value) is kind and value > wanted,
+        ">=": lambda value: type(value) is kind and value >= wanted,
+        "prefix": lambda value: type(value) is kind and value.startswith(wanted),
+        "suffix": lambda value: type(value) is kind and value.endswith(wanted),
+        "contains": lambda value: type(value) is kind and wanted in value,
+    }
+    return tests[op]
+
+
+def _number_test(op: str, wanted: float) -> Test:
+    tests: dict[str, Test] = {
+        "=": lambda value: (type(value) is int or type(value) is float) and value == wanted,
+        "!=": lambda value: (type(value) is int or type(value) is float) and value != wanted,
+        "<": lambda value: (type(value) is int or type(value) is float) and value < wanted,
+        "<=": lambda value: (type(value) is int or type(value) is float) and value <= wanted,
+        ">": lambda value: (type(value) is int or type(value) is float) and value > wanted,
+        ">=": lambda value: (type(value) is int or type(value) is float) and value >= wanted,
+    }
+    return tests[op]

@@ -1,0 +1,197 @@
+"""The text form of filters, as people type it.
+
+    filter     = "*" | constraint { "and" constraint }
+    constraint = name ( comparison value | "exists" | "in" "[" value { "," value } "]" )
+    comparison = "=" | "!=" | "<" | "<=" | ">" | ">=" | "prefix" | "suffix" | "contains"
+    name       = a letter or _ followed by letters, digits and _ . : -     | text
+    value      = text | number | "true" | "false" | bytes
+    text       = "..." or '...' with the escapes \\" \\' \\\\ \\n \\r \\t \\uXXXX \\UXXXXXXXX
+    number     = 30, -7, 2.5, 1e-3                 bytes = 0x and pairs of hex digits: 0xdeadbeef
+
+Words may be written in capitals. A name that is one of the words, or has other letters, is written as text:
+`"in" = 3`. `*` is the filter without constraints, which matches every event. The meaning is in language.py.
+"""
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from node.filters.language import ESCAPES, OPERATORS, WORDS, Constraint, Filter, FilterError, Value
+
+MAX_TEXT = 65536  # characters read
+
+_TOKEN = re.compile(r"""
+      (?P<space>  \s+ )
+    | (?P<text>   "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' )
+    | (?P<bytes>  0[xX][0-9a-zA-Z_]* )
+    | (?P<number> [-+]? (?: [0-9]+ (?:\.[0-9]*)? | \.[0-9]+ ) (?:[eE][-+]?[0-9]+)? (?![\w.]) )
+    | (?P<word>   [A-Za-z_][A-Za-z0-9_.:-]* )
+    | (?P<sign>   <= | >= | != | == | <> | && | \|\| | [=<>\[\],*()!] )
+""", re.VERBOSE | re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
+# What people type who know another language, and what they would have to type here.
+_HINTS = {
+    "==": "write `=`", "<>": "write `!=`", "&&": "write `and`", "!": "write `!=`, or subscribe without it",
+    "||": "a filter is a conjunction: subscribe once for each alternative",
+    "or": "a filter is a conjunction: subscribe once for each alternative",
+    "not": "there is no `not`: write `!=`", "(": "there are no parentheses: join constraints with `and`",
+}
+_COMPARISONS = [op for op in OPERATORS if op not in ("exists", "in")]
+
+
+class Token(NamedTuple):
+    kind: str  # a group of _TOKEN, or "end"
+    text: str
+    column: int  # from 1
+
+    @property
+    def word(self) -> str:
+        """The token as a word or sign of the grammar, in small letters; empty for values."""
+        return self.text.lower() if self.kind in ("word", "sign") else ""
+
+
+def parse(text: str) -> Filter:
+    """The filter that a text writes; FilterError names the column, what stands there and what would do."""
+    return _Parser(_tokens(text)).filter()
+
+
+def _tokens(text: str) -> list[Token]:
+    if len(text) > MAX_TEXT:
+        raise FilterError(f"a filter's text has at most {MAX_TEXT} characters, not {len(text)}")
+    tokens, at = [], 0
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        if not found:
+            if text[at] in "\"'":
+                raise FilterError(f"column {at + 1}: this text has no closing {text[at]}")
+            start = re.compile(r"\S+").match(text, at).group()
+            raise FilterError(f"column {at + 1}: `{start[:40]}` is no name, operator or value; "
+                              "names of unusual letters and text go in quotes")
+        if found.lastgroup != "space":
+            tokens.append(Token(found.lastgroup, found.group(), at + 1))
+        at = found.end()
+    tokens.append(Token("end", "", len(text) + 1))
+    return tokens
+
+
+class _Parser:
+    def __init__(self, tokens: list[Token]) -> None:
+        self._tokens = tokens
+        self._at = 0
+
+    def filter(self) -> Filter:
+        if self._peek().word == "*":
+            self._take()
+            self._expect_end("nothing: `*` stands alone")
+            return Filter()
+        constraints = [self._constraint()]
+        while self._peek().word == "and":
+            self._take()
+            constraints.append(self._constraint())
+        self._expect_end("`and` or the end")
+        return Filter(constraints)
+
+    def _constraint(self) -> Constraint:
+        start = self._peek()
+        name = self._name()
+        token = self._peek()
+        op = token.word
+        if op in ("exists", "in", *_COMPARISONS):
+            self._take()
+        else:
+            self._refuse(f"one of {' '.join(OPERATORS)}")
+        values = []
+        if op == "in":
+            values = self._choices()
+        elif op != "exists":
+            values = [self._value()]
+        try:
+            return Constraint(name, op, values)
+        except FilterError as error:
+            raise FilterError(f"column {start.column}: {error}") from None
+
+    def _name(self) -> str:
+        token = self._peek()
+        if token.kind == "text":
+            return _unquoted(self._take())
+        if token.kind == "word" and token.word not in (*WORDS, "or", "not"):
+            return self._take().text
+        if token.kind == "word" and token.word in WORDS:
+            self._refuse(f"the name of an attribute (quote it if you mean one: \"{token.text}\")")
+        self._refuse("the name of an attribute" + ("" if self._at else ", or `*` for all events"))
+
+    def _choices(self) -> list[Value]:
+        if self._peek().word != "[":
+            self._refuse("`[`: write the values as in [1, 2]")
+        self._take()
+        values = [self._value()]
+        while self._peek().word == ",":
+            self._take()
+            values.append(self._value())
+        if self._peek().word != "]":
+            self._refuse("`,` or `]`")
+        self._take()
+        return values
+
+    def _value(self) -> Value:
+        token = self._peek()
+        if token.kind == "text":
+            return _unquoted(self._take())
+        if token.kind == "number":
+            return _number(self._take())
+        if token.kind == "bytes":
+            return _bytes(self._take())
+        if token.word in ("true", "false"):
+            return self._take().word == "true"
+        hint = f" (text goes in quotes: \"{token.text}\")" if token.kind == "word" else ""
+        self._refuse(f"a value: \"text\", a number, true, false or 0x...{hint}")
+
+    def _peek(self) -> Token:
+        return self._tokens[self._at]
+
+    def _take(self) -> Token:
+        self._at += 1
+        return self._tokens[self._at - 1]
+
+    def _expect_end(self, wanted: str) -> None:
+        if self._peek().kind != "end":
+            self._refuse(wanted)
+
+    def _refuse(self, wanted: str) -> None:
+        token = self._peek()
+        found = "the text ends" if token.kind == "end" else f"found `{token.text[:40]}`"
+        cure = _HINTS.get(token.word) or f"here would do {wanted}"
+        raise FilterError(f"column {token.column}: {found}; {cure}")
+
+
+def _unquoted(token: Token) -> str:
+    def plain(escape: re.Match) -> str:
+        short, long, letter = escape.groups()
+        where = f"column {token.column + 1 + escape.start()}"
+        if letter is not None:
+            if letter not in ESCAPES:
+                raise FilterError(f"{where}: `\\{letter}` is no escape; known are \\\" \\' \\\\ \\n \\r \\t \\uXXXX")
+            return ESCAPES[letter]
+        code = int(short or long, 16)
+        if code > 0x10FFFF or 0xD800 <= code < 0xE000:
+            raise FilterError(f"{where}: `{escape.group()}` is no character")
+        return chr(code)
+
+    return _ESCAPE.sub(plain, token.text[1:-1])
+
+
+def _number(token: Token) -> int | float:
+    if len(token.text) > 400:
+        raise FilterError(f"column {token.column}: a number of {len(token.text)} characters; shorten it")
+    try:
+        return int(token.text)
+    except ValueError:
+        return float(token.text)
+
+
+def _bytes(token: Token) -> bytes:
+    try:
+        return bytes.fromhex(token.text[2:])
+    except ValueError:
+        raise FilterError(f"column {token.column}: `{token.text[:40]}` is no bytes; "
+                          "write pairs of hex digits, as in 0xdeadbeef") from None

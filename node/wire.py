@@ -1,0 +1,403 @@
+"""Messages <-> datagrams: the only place where bytes from the air become values of the node.
+
+The classes of the messages are built from schema/messages.toml: a NamedTuple each, its attributes the fields
+there. A datagram is the header of schema/header.toml, one CBOR array of messages, and with a shared secret a
+tag over both (BLAKE2s, keyed).
+
+Whatever arrives is untrusted. `decode` gives messages whose every field has its type and lies within its bounds,
+or raises Malformed; it never raises anything else, and memory and time stay in proportion to the datagram.
+cbor2 refuses nesting beyond `max_depth`, indefinite lengths, repeated keys and, told to, every tag. Comparing the
+datagram with its own re-encoding refuses the rest (leftovers, numbers longer than need be, half floats): so equal
+messages are equal bytes.
+
+`encode` checks what it sends by the same schema and raises ValueError: a message that every receiver drops
+would stall a channel for ever.
+"""
+from __future__ import annotations
+
+import math
+import warnings
+from collections import namedtuple
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from hashlib import blake2s
+from hmac import compare_digest
+from typing import Any, ClassVar, NamedTuple, NoReturn
+
+import cbor2
+
+from node import schema
+from node.filters.language import Filter, FilterError, check_attributes
+from node.ids import Peer
+
+_HEADER = schema.header()
+_LAYOUT = _HEADER.layout
+MAX_DATAGRAM = _HEADER.max_datagram  # bytes, header and tag included
+MAX_MESSAGE = 65536  # bytes of one encoded message, put together from fragments
+PORT = _HEADER.port
+_AUTHENTICATED = 1  # bit of the header's flags
+
+# Why a datagram or a message was dropped; every Malformed has one of these.
+REASONS = (
+    "oversize",  # longer than a datagram or a message may be
+    "short",  # no room for the header, the tag, or any message
+    "magic", "version", "flags", "epoch",  # that field of the header
+    "unauthenticated",  # no tag, but this node has a secret
+    "authenticated",  # a tag, but this node has no secret to check it with
+    "forged",  # the tag is not that of our secret
+    "cbor",  # no CBOR, or CBOR that is not accepted here
+    "noncanonical",  # not the encoding that we would make: leftovers, long forms
+    "message",  # not an array that begins with the code of a known message
+    "scope",  # that message does not belong there
+    "field",  # a field of a message has a wrong type or lies out of bounds
+)
+
+
+class Malformed(Exception):
+    """A datagram or message from the air that is not to be believed. `reason`: one of REASONS."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+
+
+class Message:
+    """What all messages have in common; the classes below are this and a NamedTuple of their fields."""
+
+    __slots__ = ()
+    code: ClassVar[int]
+    name: ClassVar[str]  # as in messages.toml, for records and tables
+    family: ClassVar[str]
+    scope: ClassVar[str]  # "hop" or "link"
+
+    # As tuples, messages of two types with the same fields would be equal.
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and tuple.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((self.code, *self))
+
+
+class Datagram(NamedTuple):
+    sender: Peer
+    counter: int
+    messages: tuple[Message, ...]
+
+
+def encode(sender: Peer, counter: int, messages: Iterable[Message], secret: bytes = b"") -> bytes:
+    """One datagram. ValueError if there is no message, a field is out of bounds, or it takes over MAX_DATAGRAM."""
+    packed = [_pack(message, "hop") for message in messages]
+    if not packed:
+        raise ValueError("a datagram carries at least one message")
+    flags = _AUTHENTICATED if secret else 0
+    datagram = _LAYOUT.pack(_HEADER.magic, _HEADER.version, flags, *sender, counter) + cbor2.dumps(packed)
+    if secret:
+        datagram += _tag(datagram, secret)
+    if len(datagram) > MAX_DATAGRAM:
+        names = ", ".join(_KINDS[item[0]].cls.name for item in packed)
+        raise ValueError(f"{len(datagram)} bytes of {names}; a datagram has at most {MAX_DATAGRAM}")
+    return datagram
+
+
+def decode(datagram: bytes, secret: bytes = b"") -> Datagram:
+    """What a datagram says; Malformed if anything in it is not as the schema has it."""
+    if len(datagram) > MAX_DATAGRAM:
+        raise Malformed("oversize", f"{len(datagram)} bytes")
+    if len(datagram) < _LAYOUT.size:
+        raise Malformed("short", f"{len(datagram)} bytes")
+    magic, version, flags, node, epoch, counter = _LAYOUT.unpack_from(datagram)
+    if magic != _HEADER.magic:
+        raise Malformed("magic")
+    if version != _HEADER.version:
+        raise Malformed("version", str(version))
+    if flags & ~_AUTHENTICATED:
+        raise Malformed("flags", f"{flags:#04x}")
+    if epoch == 0:
+        raise Malformed("epoch", "is 0")
+    body = _verified(datagram, flags, secret)[_LAYOUT.size:]
+    items = _loads(body)
+    if type(items) is not tuple:
+        raise Malformed("message", "the body is no array")
+    if not items:
+        raise Malformed("short", "no message")
+    return Datagram(Peer(node, epoch), counter, tuple([_unpack(item, "hop") for item in items]))
+
+
+def encode_message(message: Message) -> bytes:
+    """One message of the reliable channels, to be cut into fragments. ValueError beyond MAX_MESSAGE."""
+    encoded = cbor2.dumps(_pack(message, "inside"))
+    if len(encoded) > MAX_MESSAGE:
+        raise ValueError(f"{len(encoded)} bytes of {message.name}; a message has at most {MAX_MESSAGE}")
+    return encoded
+
+
+def decode_message(encoded: bytes) -> Message:
+    """The message that was cut into fragments; Malformed as for `decode`."""
+    if len(encoded) > MAX_MESSAGE:
+        raise Malformed("oversize", f"{len(encoded)} bytes")
+    return _unpack(_loads(encoded), "inside")
+
+
+def overhead(secret: bytes = b"") -> int:
+    """Bytes of a datagram around its messages, when it carries up to 23 of them."""
+    return _LAYOUT.size + 1 + (_HEADER.tag_bytes if secret else 0)
+
+
+# ---- bytes ----------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=8)
+def _keyed(secret: bytes) -> Any:
+    # BLAKE2s takes keys of up to 32 bytes; a secret of any length is hashed to one.
+    return blake2s(digest_size=_HEADER.tag_bytes, key=blake2s(secret).digest())
+
+
+def _tag(datagram: bytes, secret: bytes) -> bytes:
+    state = _keyed(secret).copy()
+    state.update(datagram)
+    return state.digest()
+
+
+def _verified(datagram: bytes, flags: int, secret: bytes) -> bytes:
+    """The datagram without its tag, once that is found right."""
+    if not secret:
+        if flags & _AUTHENTICATED:
+            raise Malformed("authenticated")
+        return datagram
+    if not flags & _AUTHENTICATED:
+        raise Malformed("unauthenticated")
+    if len(datagram) < _LAYOUT.size + _HEADER.tag_bytes:
+        raise Malformed("short", "no room for the tag")
+    signed, tag = datagram[:-_HEADER.tag_bytes], datagram[-_HEADER.tag_bytes:]
+    if not compare_digest(tag, _tag(signed, secret)):
+        raise Malformed("forged")
+    return signed
+
+
+class _NoTags(Mapping):
+    """Stands for a decoder of every CBOR tag, and refuses: cbor2's own would make dates, fractions, regexes."""
+
+    def __getitem__(self, tag: int) -> NoReturn:
+        raise ValueError(f"tag {tag}")
+
+    def __iter__(self):
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+_NO_TAGS = _NoTags()
+
+
+def _loads(encoded: bytes) -> Any:
+    """The value of canonical CBOR, arrays as tuples, maps as frozendicts (a memoised decode is shared)."""
+    try:
+        value = cbor2.loads(encoded, max_depth=_HEADER.max_depth, allow_indefinite=False,
+                            allow_duplicate_keys=False, strict_hashable_types=True, immutable=True,
+                            semantic_decoders=_NO_TAGS)
+        again = cbor2.dumps(value)
+    except (cbor2.CBORError, ValueError, TypeError, OverflowError) as error:
+        raise Malformed("cbor", str(error)) from None
+    if again != encoded:
+        raise Malformed("noncanonical")
+    return value
+
+
+# ---- values: for each type of the schema a check, made once at import -----------------------------------
+#
+# A check takes a value and returns it, or raises _Wrong. Inward it takes what cbor2 decoded and returns what the
+# field shall be; outward it takes the field and returns what cbor2 shall encode. The bounds are the same.
+
+Check = Callable[[Any], Any]
+
+
+class _Wrong(Exception):
+    """A value that is not of its type, or out of bounds; the text goes after the field's name."""
+
+
+def _check(kind: schema.Type, outward: bool) -> Check:
+    if kind.kind in schema.UNSIGNED:
+        return _unsigned(1 if kind.kind == "epoch" else 0, 2 ** schema.UNSIGNED[kind.kind] - 1)
+    if kind.kind in ("text", "bytes"):
+        return _text(kind.bound) if kind.kind == "text" else _bytes(kind.bound)
+    if kind.kind in ("list", "tuple"):
+        inner = [_check(item, outward) for item in kind.items]
+        check = _list(kind.bound, inner[0]) if kind.kind == "list" else _tuple(inner)
+        return (lambda value: check(tuple(value))) if outward else check
+    if kind.kind == "optional":
+        some = _check(kind.items[0], outward)
+        return lambda value: None if value is None else some(value)
+    plain, out = {"f64": (_f64, lambda value: _f64(float(value))), "bool": (_bool, _bool),
+                  "attributes": (_attributes, lambda value: _attributes(dict(value))),
+                  "filter": (_filter_in, _filter_out),
+                  "message": (lambda value: _unpack(value, "inside"), lambda value: _pack(value, "inside")),
+                  }[kind.kind]
+    return out if outward else plain
+
+
+def _unsigned(low: int, high: int) -> Check:
+    def check(value: Any) -> int:
+        if type(value) is not int or not low <= value <= high:
+            raise _Wrong(f"is no integer from {low} to {high}")
+        return value
+    return check
+
+
+def _text(bound: int) -> Check:
+    def check(value: Any) -> str:
+        if type(value) is not str or len(value) > bound or len(value.encode()) > bound:
+            raise _Wrong(f"is no text of at most {bound} bytes")
+        return value
+    return check
+
+
+def _bytes(bound: int) -> Check:
+    def check(value: Any) -> bytes:
+        if type(value) is not bytes or len(value) > bound:
+            raise _Wrong(f"is no byte string of at most {bound} bytes")
+        return value
+    return check
+
+
+def _list(bound: int, item: Check) -> Check:
+    def check(value: Any) -> tuple:
+        if type(value) is not tuple or len(value) > bound:
+            raise _Wrong(f"is no array of at most {bound} items")
+        return tuple([item(one) for one in value])
+    return check
+
+
+def _tuple(items: list[Check]) -> Check:
+    size = len(items)
+
+    def check(value: Any) -> tuple:
+        if type(value) is not tuple or len(value) != size:
+            raise _Wrong(f"is no array of {size} items")
+        return tuple([item(one) for item, one in zip(items, value)])
+    return check
+
+
+def _f64(value: Any) -> float:
+    if type(value) is not float or not math.isfinite(value):
+        raise _Wrong("is no finite double")
+    return value
+
+
+def _bool(value: Any) -> bool:
+    if type(value) is not bool:
+        raise _Wrong("is neither true nor false")
+    return value
+
+
+def _attributes(value: Any) -> Mapping:
+    if type(value) is not cbor2.frozendict and type(value) is not dict:
+        raise _Wrong("is no map")
+    try:
+        check_attributes(value)
+    except FilterError as error:
+        raise _Wrong(f"is not to be believed: {error}") from None
+    return value
+
+
+def _filter_in(value: Any) -> Filter:
+    try:
+        return Filter.from_wire(value)
+    except FilterError as error:
+        raise _Wrong(f"is not to be believed: {error}") from None
+
+
+def _filter_out(value: Any) -> tuple:
+    if type(value) is not Filter:
+        raise _Wrong("is no Filter")
+    return value.to_wire()
+
+
+# ---- messages ---------------------------------------------------------------------------------------
+
+
+class _Kind(NamedTuple):
+    """A message type with its checks, one for each field."""
+
+    cls: type
+    places: frozenset[str]  # "hop": by itself in a datagram; "inside": in another message, or in fragments
+    inward: tuple[Check, ...]
+    outward: tuple[Check, ...]
+
+
+_KINDS: dict[int, _Kind] = {}
+
+
+def _message(key: str) -> Any:
+    """The class of a message of messages.toml; its name is the key in camel case."""
+    table = schema.messages()[key]
+    fields = namedtuple(table.class_name, [field.name for field in table.fields])
+    cls = type(table.class_name, (Message, fields), {
+        "__slots__": (), "__module__": __name__, "__doc__": table.doc,
+        "code": table.code, "name": table.name, "family": table.family, "scope": table.scope})
+    places = {"hop"} & {table.scope} | ({"inside"} if table.inside else set())
+    _KINDS[table.code] = _Kind(cls, frozenset(places),
+                               tuple(_check(field.type, outward=False) for field in table.fields),
+                               tuple(_check(field.type, outward=True) for field in table.fields))
+    return cls
+
+
+def _pack(message: Message, place: str) -> tuple:
+    """What CBOR carries for a message; ValueError if it is not as the schema has it."""
+    kind = _KINDS.get(getattr(message, "code", None))
+    if kind is None or type(message) is not kind.cls:
+        raise ValueError(f"{message!r} is no message")
+    if place not in kind.places:
+        raise ValueError(f"{message.name} does not travel " + ("by itself" if place == "hop" else "inside others"))
+    try:
+        return (kind.cls.code, *[check(value) for check, value in zip(kind.outward, message)])
+    except (_Wrong, TypeError, UnicodeEncodeError):
+        raise ValueError(_first_fault(kind.cls, kind.outward, message)) from None
+
+
+def _unpack(item: Any, place: str) -> Message:
+    """The message in a decoded CBOR value; Malformed if it is not as the schema has it."""
+    if type(item) is not tuple or not item or type(item[0]) is not int:  # True is no 1 here
+        raise Malformed("message", "no array that begins with a code")
+    kind = _KINDS.get(item[0])
+    if kind is None:
+        raise Malformed("message", f"code {item[0]} is unknown")
+    if place not in kind.places:
+        raise Malformed("scope", kind.cls.name)
+    if len(item) != len(kind.inward) + 1:
+        raise Malformed("field", f"{kind.cls.name} has {len(kind.inward)} fields, not {len(item) - 1}")
+    try:
+        return kind.cls._make([check(value) for check, value in zip(kind.inward, item[1:])])
+    except _Wrong:
+        raise Malformed("field", _first_fault(kind.cls, kind.inward, item[1:])) from None
+
+
+def _first_fault(cls: Any, checks: tuple[Check, ...], values: Iterable[Any]) -> str:
+    for field, check, value in zip(cls._fields, checks, values):
+        try:
+            check(value)
+        except (_Wrong, TypeError, UnicodeEncodeError) as error:
+            return f"{cls.name}.{field} {error}"
+    raise AssertionError("every field is right now")
+
+
+Hello = _message("HELLO")
+Data = _message("DATA")
+Fragment = _message("FRAGMENT")
+Ack = _message("ACK")
+Reset = _message("RESET")
+Sub = _message("SUB")
+Unsub = _message("UNSUB")
+Event = _message("EVENT")
+Resync = _message("RESYNC")
+Snapshot = _message("SNAPSHOT")
+
+# A message works without its line above, but whoever reads this page would not know of it.
+for _table in schema.messages().values():
+    if _table.code not in _KINDS:
+        globals()[_table.class_name] = _message(_table.name)
+        warnings.warn(f'node/schema/messages.toml has [{_table.name}], node/wire.py has no line for it: '
+                      f'add `{_table.class_name} = _message("{_table.name}")`', stacklevel=1)
