@@ -221,12 +221,15 @@ class _Wrong(Exception):
 
 def _check(kind: schema.Type, outward: bool) -> Check:
     if kind.kind in schema.UNSIGNED:
-        return _unsigned(1 if kind.kind == "epoch" else 0, 2 ** schema.UNSIGNED[kind.kind] - 1)
+        return _unsigned(*_range(kind.kind))
     if kind.kind in ("text", "bytes"):
         return _text(kind.bound) if kind.kind == "text" else _bytes(kind.bound)
     if kind.kind in ("list", "tuple"):
-        inner = [_check(item, outward) for item in kind.items]
-        check = _list(kind.bound, inner[0]) if kind.kind == "list" else _tuple(inner)
+        if all(item.kind in schema.UNSIGNED for item in kind.items) and kind.kind == "tuple":
+            check = _integers([_range(item.kind) for item in kind.items])
+        else:
+            inner = [_check(item, outward) for item in kind.items]
+            check = _list(kind.bound, inner[0]) if kind.kind == "list" else _tuple(inner)
         return (lambda value: check(tuple(value))) if outward else check
     if kind.kind == "optional":
         some = _check(kind.items[0], outward)
@@ -237,6 +240,10 @@ def _check(kind: schema.Type, outward: bool) -> Check:
                   "message": (lambda value: _unpack(value, "inside"), lambda value: _pack(value, "inside")),
                   }[kind.kind]
     return out if outward else plain
+
+
+def _range(kind: str) -> tuple[int, int]:
+    return 1 if kind == "epoch" else 0, 2 ** schema.UNSIGNED[kind] - 1
 
 
 def _unsigned(low: int, high: int) -> Check:
@@ -278,6 +285,20 @@ def _tuple(items: list[Check]) -> Check:
         if type(value) is not tuple or len(value) != size:
             raise _Wrong(f"is no array of {size} items")
         return tuple([item(one) for item, one in zip(items, value)])
+    return check
+
+
+def _integers(ranges: list[tuple[int, int]]) -> Check:
+    """A tuple of unsigned integers only, the most frequent one by far, without a call for each."""
+    size = len(ranges)
+
+    def check(value: Any) -> tuple:
+        if type(value) is not tuple or len(value) != size:
+            raise _Wrong(f"is no array of {size} items")
+        for one, (low, high) in zip(value, ranges):
+            if type(one) is not int or not low <= one <= high:
+                raise _Wrong(f"holds no integer from {low} to {high} where it should")
+        return value
     return check
 
 
@@ -394,6 +415,18 @@ Unsub = _message("UNSUB")
 Event = _message("EVENT")
 Resync = _message("RESYNC")
 Snapshot = _message("SNAPSHOT")
+Relay = _message("RELAY")
+RelayAck = _message("RELAY_ACK")
+Leader = _message("LEADER")
+Rreq = _message("RREQ")
+Rrep = _message("RREP")
+Join = _message("JOIN")
+Grant = _message("GRANT")
+Refuse = _message("REFUSE")
+Activate = _message("ACTIVATE")
+Replaced = _message("REPLACED")
+Offer = _message("OFFER")
+Leave = _message("LEAVE")
 
 # A message works without its line above, but whoever reads this page would not know of it.
 for _table in schema.messages().values():

@@ -78,8 +78,15 @@ def check_attributes(attributes: Attributes) -> None:
     if len(attributes) > MAX_ATTRIBUTES:
         raise FilterError(f"an event has at most {MAX_ATTRIBUTES} attributes, not {len(attributes)}")
     for name, value in attributes.items():
-        check_name(name)
-        check_value(value)
+        # This runs for every event from the air: the usual is let through here, the rest is looked at closely.
+        if type(name) is not str or not 1 <= len(name) <= MAX_NAME or not name.isascii():
+            check_name(name)
+        kind = type(value)
+        if kind is str:
+            if len(value) > MAX_VALUE or not value.isascii():
+                check_value(value)
+        elif kind is not bool and (kind is not int or not -MAX_INTEGER <= value <= MAX_INTEGER):
+            check_value(value)
 
 
 def attributes_as_record(attributes: Attributes) -> list[dict]:
@@ -295,8 +302,8 @@ def _canonical(op: str, values: tuple[Value, ...]) -> tuple[str, tuple[Value, ..
     for value in values:
         check_value(value)
     # Whole floats up to 2**53 are the integers that they equal; -0.0 is 0.
-    values = tuple(int(value) if type(value) is float and value.is_integer() and abs(value) <= MAX_INTEGER
-                   else value for value in values)
+    values = tuple([int(value) if type(value) is float and value.is_integer() and abs(value) <= MAX_INTEGER
+                    else value for value in values])
     if op == "exists":
         if values:
             raise FilterError("`exists` takes no value")
@@ -320,34 +327,32 @@ def _test(op: str, values: tuple[Value, ...]) -> Test:
     if op == "exists":
         return lambda value: True
     if op == "in":
-        # type_of keeps true from 1; equal numbers hash alike whatever their type
-        choices = frozenset((type_of(value), value) for value in values)
+        # The type keeps true from 1; equal numbers hash alike whatever their Python type.
+        choices = frozenset((_TYPES[type(value)], value) for value in values)
         return lambda value: (_TYPES[type(value)], value) in choices
     wanted = values[0]
-    if type_of(wanted) == "number":
-        return _number_test(op, wanted)
     kind = type(wanted)
-    tests: dict[str, Test] = {
-        "=": lambda value: type(value) is kind and value == wanted,
-        "!=": lambda value: type(value) is kind and value != wanted,
-        "<": lambda value: type(value) is kind and value < wanted,
-        "<=": lambda value: type(value) is kind and value <= wanted,
-        ">": lambda value: type(value) is kind and value > wanted,
-        ">=": lambda value: type(value) is kind and value >= wanted,
-        "prefix": lambda value: type(value) is kind and value.startswith(wanted),
-        "suffix": lambda value: type(value) is kind and value.endswith(wanted),
-        "contains": lambda value: type(value) is kind and wanted in value,
-    }
-    return tests[op]
+    if kind is int or kind is float:
+        return _NUMBER_TESTS[op](wanted)
+    return _TESTS[op](wanted, kind)
 
 
-def _number_test(op: str, wanted: float) -> Test:
-    tests: dict[str, Test] = {
-        "=": lambda value: (type(value) is int or type(value) is float) and value == wanted,
-        "!=": lambda value: (type(value) is int or type(value) is float) and value != wanted,
-        "<": lambda value: (type(value) is int or type(value) is float) and value < wanted,
-        "<=": lambda value: (type(value) is int or type(value) is float) and value <= wanted,
-        ">": lambda value: (type(value) is int or type(value) is float) and value > wanted,
-        ">=": lambda value: (type(value) is int or type(value) is float) and value >= wanted,
-    }
-    return tests[op]
+_TESTS: dict[str, Callable[[Value, type], Test]] = {
+    "=": lambda wanted, kind: lambda value: type(value) is kind and value == wanted,
+    "!=": lambda wanted, kind: lambda value: type(value) is kind and value != wanted,
+    "<": lambda wanted, kind: lambda value: type(value) is kind and value < wanted,
+    "<=": lambda wanted, kind: lambda value: type(value) is kind and value <= wanted,
+    ">": lambda wanted, kind: lambda value: type(value) is kind and value > wanted,
+    ">=": lambda wanted, kind: lambda value: type(value) is kind and value >= wanted,
+    "prefix": lambda wanted, kind: lambda value: type(value) is kind and value.startswith(wanted),
+    "suffix": lambda wanted, kind: lambda value: type(value) is kind and value.endswith(wanted),
+    "contains": lambda wanted, kind: lambda value: type(value) is kind and wanted in value,
+}
+_NUMBER_TESTS: dict[str, Callable[[float], Test]] = {
+    "=": lambda wanted: lambda value: (type(value) is int or type(value) is float) and value == wanted,
+    "!=": lambda wanted: lambda value: (type(value) is int or type(value) is float) and value != wanted,
+    "<": lambda wanted: lambda value: (type(value) is int or type(value) is float) and value < wanted,
+    "<=": lambda wanted: lambda value: (type(value) is int or type(value) is float) and value <= wanted,
+    ">": lambda wanted: lambda value: (type(value) is int or type(value) is float) and value > wanted,
+    ">=": lambda wanted: lambda value: (type(value) is int or type(value) is float) and value >= wanted,
+}
