@@ -21,6 +21,11 @@ class DiskFull(Exception):
     """The disk, the quota or the file size limit is used up; str() names the file."""
 
 
+def is_full(error: OSError) -> bool:
+    """Whether an error means that no more fits: the disk, the quota, the file size limit."""
+    return error.errno in _FULL
+
+
 class AppendOnly:
     """A file that only grows; `append` collects, `flush` writes. Raises DiskFull."""
 
@@ -51,7 +56,7 @@ class AppendOnly:
                 while data:
                     data = data[file.write(data):]
         except OSError as error:
-            if error.errno not in _FULL:
+            if not is_full(error):
                 raise
             self._full = True
             raise DiskFull(f"{self.path.name}: {error.strerror}") from None

@@ -1,0 +1,78 @@
+"""`roamcast`: finds the subcommand and hands over to its file.
+
+A subcommand is a module of this package with HELP, add_arguments(parser) and run(args) -> int.
+Only the module that was asked for is imported, and what is heavy it imports inside run().
+"""
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+USAGE_ERROR = 2
+INTERRUPTED = 130
+
+
+class UserError(Exception):
+    """What the person in front of the screen can put right; str() is one line."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code: 0, 2 for what the user can put right, 130 for Ctrl-C."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _dispatch(arguments)
+    except UserError as error:
+        print(f"roamcast: {error}", file=sys.stderr)
+        return USAGE_ERROR
+    except KeyboardInterrupt:
+        print("roamcast: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # `roamcast ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def commands() -> list[str]:
+    """The subcommands: the files of this package that say HELP, without importing them."""
+    files = Path(__file__).parent.glob("*.py")
+    return sorted(file.stem for file in files if "\nHELP = " in file.read_text(encoding="utf-8"))
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        _print_help()
+        return 0
+    if arguments[0] in ("-V", "--version"):
+        from node import __version__
+
+        print(f"roamcast {__version__}")
+        return 0
+    name, known = arguments[0], commands()
+    if name not in known:
+        raise UserError(f"{name}: no such command{_nearest(name, known)}; `roamcast --help` lists them all")
+    command = importlib.import_module(f"cli.{name}")
+    parser = argparse.ArgumentParser(prog=f"roamcast {name}", description=command.HELP)
+    command.add_arguments(parser)
+    return command.run(parser.parse_args(arguments[1:]))
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, 1, 0.5)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _print_help() -> None:
+    print("usage: roamcast COMMAND ...\n\nPublish-subscribe on mobile ad hoc networks: run it, look at it.\n")
+    for name in commands():
+        print(f"  {name:<10} {importlib.import_module(f'cli.{name}').HELP}")
+    print("\n`roamcast COMMAND --help` tells more about one of them.")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,155 @@
+"""The run directory: all that a run leaves behind, in one folder (docs: the run directory).
+
+    scenario.toml   resolved, with the seed        world.jsonl      what the world did, the radio's truth
+    manifest.json   versions, machine, outcome     nodes/N.jsonl    the records of node N
+    trace.movements.gz  the movement as replayed   captures/N.pcap  what node N's radio saw
+"""
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable
+from datetime import datetime, timezone
+from importlib import metadata
+from pathlib import Path
+
+from emulation.capture import Captures
+from emulation.records import AppendOnly, DiskFull, RecordWriter, is_full
+from node import __version__
+
+MANIFEST_BYTES = 1 << 14  # reserved when the run starts, so that a full disk cannot hinder the last word
+PACKAGES = ("numpy", "scipy", "cbor2", "trio", "pydantic")
+
+RUNNING, COMPLETE, INTERRUPTED, DISK_FULL, FAILED = "running", "complete", "interrupted", "disk_full", "failed"
+
+
+class RunDirError(Exception):
+    """The run directory cannot be made; str() is one line with the cure."""
+
+
+def default_path(name: str, seed: int) -> Path:
+    """runs/<name>-s<seed>-<yyyymmdd-hhmmss>, in the current folder."""
+    return Path("runs") / f"{name}-s{seed}-{datetime.now():%Y%m%d-%H%M%S}"
+
+
+class RunDirectory:
+    """The folder of one run and its open files. Times are the run's, in s."""
+
+    def __init__(self, path: Path, scenario_toml: str, *, world: str, hosts: list[str],
+                 now: Callable[[], float]) -> None:
+        """Makes the folder; raises RunDirError when it exists, or cannot be made."""
+        self.path = path
+        self._now = now
+        self._files: list[RecordWriter | AppendOnly | Captures] = []
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.mkdir()
+            for folder in ("nodes", "captures", "journals"):
+                (path / folder).mkdir()
+        except FileExistsError:
+            raise RunDirError(f"{path}: exists already; choose another with --out, or remove it") from None
+        except OSError as error:
+            raise RunDirError(f"{path}: cannot be made: {error.strerror}; choose a folder you may write "
+                              "to with --out") from None
+        self.manifest: dict[str, object] = {
+            "roamcast": __version__, "world": world, "hosts": hosts, "outcome": RUNNING, "reason": None,
+            "ended": 0.0, "started": _wall(), "stopped": None, "seconds": None, "machine": _machine(),
+            "packages": _versions(), "fidelity": {}, "limits": {}}
+        self._began = time.monotonic()
+        self._write_manifest()
+        self._write("scenario.toml", scenario_toml.encode())
+
+    def world_records(self) -> Callable[..., None]:
+        """record(kind, **fields) of the world itself."""
+        return self._records(self.path / "world.jsonl", -1)
+
+    def node_records(self, node: int) -> Callable[..., None]:
+        """record(kind, **fields) of one node."""
+        return self._records(self.path / "nodes" / f"{node}.jsonl", node)
+
+    def captures(self, hosts: int, port: int, epoch: float) -> Captures:
+        """The pcap files of all hosts; `epoch` is the wall clock at time 0."""
+        captures = Captures(self.path / "captures", hosts, port, epoch)
+        self._files.append(captures)
+        return captures
+
+    def journal(self, node: int) -> AppendOnly:
+        """The journal of one node's inputs, all its lives."""
+        file = AppendOnly(self.path / "journals" / f"{node}.journal")
+        self._files.append(file)
+        return file
+
+    def flush(self) -> None:
+        """Write out all records and captures. Raises DiskFull after trying every file."""
+        full = None
+        for file in self._files:
+            try:
+                file.flush()
+            except DiskFull as error:
+                full = full or error
+        if full is not None:
+            raise full
+
+    def finish(self, outcome: str, ended: float, reason: str | None = None, **more: object) -> str:
+        """Write out everything and the manifest's last word; returns the outcome, which a full disk changes.
+
+        `ended` is the run's time that was reached, `more` goes into the manifest.
+        """
+        try:
+            self.flush()
+        except DiskFull as error:
+            if outcome != DISK_FULL:
+                outcome, reason = DISK_FULL, str(error)
+        for folder in ("captures", "journals"):
+            if not any((self.path / folder).iterdir()):
+                (self.path / folder).rmdir()
+        self.manifest.update(outcome=outcome, reason=reason, ended=round(ended, 6), stopped=_wall(),
+                             seconds=round(time.monotonic() - self._began, 3), **more)
+        self._write_manifest(last=True)
+        return outcome
+
+    def _records(self, path: Path, node: int) -> Callable[..., None]:
+        writer = RecordWriter(path, node, self._now)
+        self._files.append(writer)
+        return writer.record
+
+    def _write(self, name: str, content: bytes) -> None:
+        file = AppendOnly(self.path / name)
+        file.append(content)
+        file.flush()
+
+    def _write_manifest(self, last: bool = False) -> None:
+        """In place: the bytes were reserved (as blanks, which JSON allows) while there was room."""
+        text = json.dumps(self.manifest, indent=1).encode() + b"\n"
+        path = self.path / "manifest.json"
+        try:
+            with path.open("r+b" if path.exists() else "xb", buffering=0) as file:
+                file.write(text.ljust(MANIFEST_BYTES))
+                if last:
+                    os.ftruncate(file.fileno(), len(text))
+        except OSError as error:
+            if is_full(error):
+                raise DiskFull(f"manifest.json: {error.strerror}") from None
+            raise
+
+
+def _wall() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def _machine() -> dict[str, object]:
+    return {"system": platform.system(), "release": platform.release(), "architecture": platform.machine(),
+            "cpus": os.cpu_count(), "python": sys.version.split()[0]}
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue  # a world that does not need it
+    return found
