@@ -1,0 +1,66 @@
+"""From run directories to tables, figures and a report, on Spark.
+
+`analyse` reads what a run recorded, whatever world it ran in, and answers: was what should have
+been delivered delivered, when, and if not, why; was the run correct; what did it cost.
+"""
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from analysis.errors import AnalysisError
+
+__all__ = ["AnalysisError", "analyse"]
+
+
+def analyse(run_dirs: str | Path | Sequence[str | Path], master: str | None = None):
+    """Analyse one run, or several runs of one scenario (other seeds), and return their Summary.
+
+    Writes into each run directory `tables/*.parquet`, `summary.json` and `report.html`. `master` is any
+    Spark master URL; without one Spark runs embedded. Raises AnalysisError, one line.
+    """
+    from analysis import run as runs  # Spark and its kin are heavy: only who analyses loads them
+    paths = [run_dirs] if isinstance(run_dirs, str | Path) else list(run_dirs)
+    if not paths:
+        raise AnalysisError("no run directory given; give one or several, as `roamcast run` writes them")
+    read = [runs.read(path) for path in paths]
+    if len({run.name for run in read}) > 1:
+        names = ", ".join(sorted({run.name for run in read}))
+        raise AnalysisError(f"these runs are of different scenarios ({names}); a mean over them says nothing")
+    from analysis.report import write
+    from analysis.session import session
+    from analysis.study import study
+    from analysis.summary import Summary
+    spark = session(master)
+    numbers, notes, reports = [], [], []
+    for run in read:
+        found = study(spark, run)
+        single = Summary(title(run), [found.numbers], found.notes)
+        _save(run.path / "summary.json", run, single)
+        reports.append(write(found, single))
+        numbers.append(found.numbers)
+        notes += found.notes if len(read) == 1 else [f"{run.path.name}: {note}" for note in found.notes]
+    if len(read) == 1:
+        return Summary(single.title, numbers, notes, reports)
+    seeds = ", ".join(str(run.seed) for run in read)
+    return Summary(f"{read[0].name}: mean of {len(read)} runs (seeds {seeds}) with 95% confidence intervals",
+                   numbers, notes, reports)
+
+
+def title(run) -> str:
+    """One line: which run this is and what counts in it."""
+    return (f"{run.name}: {len(run.hosts)} hosts, {run.ended:g} s in {run.world}, seed {run.seed}; events published "
+            f"{run.window[0]:g}-{run.window[1]:g} s, grace {run.grace:g} s, deadline {run.deadline:g} s")
+
+
+def _save(path: Path, run, summary) -> None:
+    numbers = {k: None if math.isnan(v) else v for k, v in summary.numbers[0].items()}
+    text = json.dumps({"scenario": run.name, "world": run.world, "seed": run.seed, "window": run.window,
+                       "grace": run.grace, "deadline": run.deadline, "ended": run.ended,
+                       "correct": summary.correct, "numbers": numbers, "notes": summary.notes}, indent=1)
+    try:
+        path.write_text(text + "\n")
+    except OSError as error:
+        raise AnalysisError(f"{path}: cannot be written: {error.strerror}") from None

@@ -1,0 +1,88 @@
+"""The physical bound: when could an event have reached each host, over space and time?
+
+Earliest arrival in the contact graph: hosts store, carry and forward over two-way radio contacts;
+a transmission takes no time, and a host that stops keeps what it carries. No protocol delivers
+more by the deadline, whatever it does; a protocol that does not carry events delivers less.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from pyspark.sql import DataFrame, SparkSession
+
+_SLICE = 1.0  # s of publications that share one choice of contacts
+
+
+class ContactGraph:
+    """Contacts as arrays, both directions, for a fixed number of hosts: `tail`, `head`, `up`, `down`."""
+
+    def __init__(self, i: np.ndarray, j: np.ndarray, up: np.ndarray, down: np.ndarray, hosts: int) -> None:
+        self.tail = np.concatenate([i, j]).astype(np.int64)
+        self.head = np.concatenate([j, i]).astype(np.int64)
+        self.up, self.down = np.tile(up, 2).astype(float), np.tile(down, 2).astype(float)
+        self.hosts = hosts
+
+    def between(self, start: float, end: float) -> ContactGraph:
+        """The contacts of which some part lies in [start, end] (s), ordered by head."""
+        kept = np.flatnonzero((self.up <= end) & (self.down >= start))
+        kept = kept[np.argsort(self.head[kept], kind="stable")]
+        part = ContactGraph.__new__(ContactGraph)
+        part.tail, part.head, part.up, part.down = (a[kept] for a in (self.tail, self.head, self.up, self.down))
+        part.hosts = self.hosts
+        part.firsts = np.flatnonzero(np.diff(part.head, prepend=-1))
+        part.heads = part.head[part.firsts]
+        return part
+
+    def earliest(self, source: int, start: float, end: float) -> np.ndarray:
+        """Earliest arrival (s) at each host of what `source` has at `start`; inf when after `end`.
+
+        Only of a graph that `between` made. Rounds of relaxation over all contacts at once: as many
+        rounds as the longest of the fastest paths has hops.
+        """
+        arrival = np.full(self.hosts, np.inf)
+        arrival[source] = start
+        if not len(self.tail):
+            return arrival
+        limit = np.minimum(self.down, end)
+        while True:
+            reached = np.maximum(arrival[self.tail], self.up)
+            reached[reached > limit] = np.inf
+            best = np.minimum(np.minimum.reduceat(reached, self.firsts), arrival[self.heads])
+            if (best == arrival[self.heads]).all():
+                return arrival
+            arrival[self.heads] = best
+
+
+def earliest_arrivals(spark: SparkSession, pairs: DataFrame, contacts: pd.DataFrame, hosts: int,
+                      deadline: float) -> DataFrame:
+    """For pairs `event`, `source`, `published`, `node`: adds `bound`, the earliest arrival (s) or null.
+
+    `contacts` has `i`, `j`, `up`, `down`; all ids are below `hosts`.
+    """
+    graph = spark.sparkContext.broadcast(ContactGraph(
+        *(contacts[c].to_numpy() for c in ("i", "j", "up", "down")), hosts))
+
+    def solve(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        for batch in batches:
+            if not batch.empty:
+                yield batch.assign(bound=_bounds(graph.value, batch, deadline))
+
+    return (pairs.select("event", "source", "published", "node")
+            .mapInPandas(solve, "event string, source long, published double, node long, bound double"))
+
+
+def _bounds(graph: ContactGraph, batch: pd.DataFrame, deadline: float) -> np.ndarray:
+    """Earliest arrivals for the rows of `batch`, NaN where there is none by the deadline."""
+    bound = np.full(len(batch), np.nan)
+    nodes = batch["node"].to_numpy()
+    slices = (batch["published"] // _SLICE).to_numpy()
+    for piece in np.unique(slices):
+        rows = np.flatnonzero(slices == piece)
+        part = graph.between(piece * _SLICE, (piece + 1) * _SLICE + deadline)
+        keys = batch.iloc[rows][["source", "published"]]
+        for (source, start), members in keys.groupby(["source", "published"]).indices.items():
+            arrival = part.earliest(int(source), start, start + deadline)[nodes[rows[members]]]
+            bound[rows[members]] = np.where(np.isinf(arrival), np.nan, arrival)
+    return bound

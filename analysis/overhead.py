@@ -1,0 +1,48 @@
+"""What the network paid: messages and bytes per type, datagrams, airtime.
+
+Types and their families are those of `node/schema/messages.toml`. A message in a reliable channel is
+counted by the node under its own type each time it is put on the air; DATA is what carries it.
+"""
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pandas as pd
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+SCHEMA = Path(__file__).resolve().parent.parent / "node" / "schema" / "messages.toml"
+
+
+def families(path: Path = SCHEMA) -> dict[str, str]:
+    """Message type -> its family."""
+    with open(path, "rb") as file:
+        return {name: message["family"] for name, message in tomllib.load(file).items() if "family" in message}
+
+
+def by_type(tables: dict[str, DataFrame]) -> pd.DataFrame:
+    """`type`, `family`, `messages`, `bytes` sent in the whole run, most bytes first."""
+    found = (tables["traffic"].select(F.explode("sent").alias("s"))
+             .groupBy(F.col("s.type").alias("type"))
+             .agg(F.sum("s.messages").alias("messages"), F.sum("s.bytes").alias("bytes")).toPandas())
+    known = families()
+    found["family"] = [known.get(name, "other") for name in found["type"]]
+    return found.sort_values(["bytes", "type"], ascending=[False, True], ignore_index=True)
+
+
+def totals(tables: dict[str, DataFrame]) -> dict[str, float]:
+    """Datagrams sent and received by nodes, datagrams dropped, and what the medium carried (airtime in s)."""
+    nodes = tables["traffic"].agg(
+        F.sum("datagrams_sent").alias("datagrams_sent"), F.sum("datagrams_received").alias("datagrams_received"),
+        F.sum(F.aggregate("dropped", F.lit(0).cast("long"), lambda n, d: n + d["datagrams"])).alias("datagrams_dropped"))
+    columns = [c for c in tables["radio_traffic"].columns if c not in ("t", "node", "line")]
+    medium = tables["radio_traffic"].agg(*[F.sum(c).alias(c) for c in columns])
+    row = nodes.crossJoin(medium).collect()[0]
+    return {key: value or 0 for key, value in row.asDict().items()}
+
+
+def drops(tables: dict[str, DataFrame]) -> pd.DataFrame:
+    """Why nodes dropped datagrams: `reason`, `datagrams`."""
+    return (tables["traffic"].select(F.explode("dropped").alias("d")).groupBy(F.col("d.reason").alias("reason"))
+            .agg(F.sum("d.datagrams").alias("datagrams")).orderBy(F.desc("datagrams")).toPandas())

@@ -1,0 +1,164 @@
+"""Records as tables: the schema from `node/schema/records.toml`, the log files of a run, Parquet.
+
+A line is read twice: once for the three fields that every record has, and once with the schema of
+its kind, because two kinds may give one field name two types (`from` is a host or a link).
+"""
+from __future__ import annotations
+
+import re
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from analysis.errors import AnalysisError
+
+SCHEMA = Path(__file__).resolve().parent.parent / "node" / "schema" / "records.toml"
+
+# the named types that the head of records.toml defines
+_NAMED = {
+    "value": "{n: float?, s: text?, b: bool?, x: text?}",
+    "attribute": "{name: text, value: value}",
+    "constraint": "{name: text, op: text, values: list<value>}",
+}
+_PLAIN = {"int": T.LongType(), "float": T.DoubleType(), "text": T.StringType(), "bool": T.BooleanType()}
+_HEAD = T.StructType([T.StructField("t", T.DoubleType()), T.StructField("node", T.LongType()),
+                      T.StructField("kind", T.StringType())])
+# where a line stands, to order the records of one instant: start of the file's block, then the row
+_LINE = T.StructType([T.StructField("block", T.LongType(), False), T.StructField("row", T.LongType(), False)])
+_TOKEN = re.compile(r"\s*(list<|[{}<>:,?]|\w+)")
+
+
+class Ingest(NamedTuple):
+    """What was found in the log files of one run."""
+
+    tables: dict[str, DataFrame]  # kind -> its records: t, node, line, then the fields of the kind
+    counts: dict[str, int]  # records of each kind
+    nodes: list[int]  # ids that left records of their own
+    malformed: int  # lines that are no record, torn ones included
+    torn: int  # files whose last line has no end
+    unknown: dict[str, int]  # records of kinds that the schema does not know
+    last: float  # s, time of the last record
+
+
+def spark_type(text: str) -> T.DataType:
+    """The Spark type of a type in the notation of records.toml, such as `list<{name: text, n: int?}>`."""
+    tokens = _TOKEN.findall(text)
+    found, rest = _parse(tokens)
+    if rest:
+        raise ValueError(f"{text!r}: nothing may follow the type, found {' '.join(rest)!r}")
+    return found
+
+
+def schemas(path: Path = SCHEMA) -> dict[str, T.StructType]:
+    """Kind -> the fields of its records (t, node and kind not among them)."""
+    with open(path, "rb") as file:
+        kinds = tomllib.load(file)
+    return {kind: T.StructType([T.StructField(name, spark_type(text)) for name, text in body["fields"].items()])
+            for kind, body in kinds.items()}
+
+
+def ingest(spark: SparkSession, logs: list[Path], out: Path) -> Ingest:
+    """Read log files, write `out`/KIND.parquet for each kind met, and return the tables."""
+    known = schemas()
+    if not logs:
+        return Ingest({k: _empty(spark, s) for k, s in known.items()}, {}, [], 0, 0, {}, 0.0)
+    lines = _lines(spark, logs).cache()
+    try:
+        found = (lines.groupBy("kind").agg(F.count("*").alias("n"), F.max("t").alias("last"),
+                                           F.collect_set("node").alias("nodes")).collect())
+        counts = {row.kind: row.n for row in found if row.kind in known}
+        with ThreadPoolExecutor(max_workers=4) as pool:
+            written = pool.map(lambda kind: _write(lines, kind, known[kind], out), counts)
+            for _ in written:
+                pass
+    finally:
+        lines.unpersist()
+    tables = {kind: _read(spark, out / f"{kind}.parquet", schema) if kind in counts else _empty(spark, schema)
+              for kind, schema in known.items()}
+    good = [row for row in found if row.kind is not None]
+    return Ingest(tables, counts,
+                  sorted({node for row in good for node in row.nodes if node >= 0}),
+                  sum(row.n for row in found if row.kind is None), sum(map(_torn, logs)),
+                  {row.kind: row.n for row in good if row.kind not in known},
+                  max((row.last for row in good), default=0.0))
+
+
+def _lines(spark: SparkSession, logs: list[Path]) -> DataFrame:
+    """Every line with its head: `text`, `t`, `node`, `kind` (all three null when it is no record), `line`."""
+    try:
+        raw = spark.read.text([str(path.resolve()) for path in logs])
+    except Exception as error:
+        raise AnalysisError(f"{logs[0].parent}: Spark cannot read the records: {str(error).splitlines()[0]}") from error
+    parsed = (raw.withColumn("line", F.struct(F.col("_metadata.file_block_start").alias("block"),
+                                              F.monotonically_increasing_id().alias("row")))
+              .where(F.length(F.trim("value")) > 0)
+              .withColumn("head", F.from_json("value", _HEAD)))
+    whole = F.col("head.t").isNotNull() & F.col("head.node").isNotNull() & F.col("head.kind").isNotNull()
+    head = [F.when(whole, F.col(f"head.{name}")).alias(name) for name in ("t", "node", "kind")]
+    return parsed.select(F.col("value").alias("text"), *head, "line")
+
+
+def _write(lines: DataFrame, kind: str, schema: T.StructType, out: Path) -> None:
+    body = lines.where(F.col("kind") == kind)
+    if schema.fields:
+        body = body.withColumn("body", F.from_json("text", schema)).select("t", "node", "line", "body.*")
+    else:
+        body = body.select("t", "node", "line")
+    body.coalesce(1).write.mode("overwrite").parquet(str(out / f"{kind}.parquet"))
+
+
+def _read(spark: SparkSession, path: Path, schema: T.StructType) -> DataFrame:
+    return spark.read.schema(_whole(schema)).parquet(str(path))
+
+
+def _empty(spark: SparkSession, schema: T.StructType) -> DataFrame:
+    return spark.createDataFrame([], _whole(schema))
+
+
+def _whole(schema: T.StructType) -> T.StructType:
+    return T.StructType([*_HEAD.fields[:2], T.StructField("line", _LINE), *schema.fields])
+
+
+def _torn(path: Path) -> bool:
+    with open(path, "rb") as file:
+        if file.seek(0, 2) == 0:
+            return False
+        file.seek(-1, 2)
+        return file.read(1) != b"\n"
+
+
+def _parse(tokens: list[str]) -> tuple[T.DataType, list[str]]:
+    """Recursive descent over list<T>, {name: T, ...}, a name, each with `?` behind or not."""
+    head, rest = tokens[0], tokens[1:]
+    if head == "list<":
+        inner, rest = _parse(rest)
+        found, rest = T.ArrayType(inner), _expect(rest, ">")
+    elif head == "{":
+        fields = []
+        while rest[0] != "}":
+            name, rest = rest[0], _expect(rest[1:], ":")
+            inner, rest = _parse(rest)
+            fields.append(T.StructField(name, inner))
+            if rest[0] == ",":
+                rest = rest[1:]
+        found, rest = T.StructType(fields), rest[1:]
+    elif head in _NAMED:
+        found = spark_type(_NAMED[head])
+    elif head in _PLAIN:
+        found = _PLAIN[head]
+    else:
+        raise ValueError(f"records.toml: no type is called {head!r}; there are {', '.join([*_PLAIN, *_NAMED])}")
+    if rest and rest[0] == "?":
+        rest = rest[1:]
+    return found, rest
+
+
+def _expect(tokens: list[str], wanted: str) -> list[str]:
+    if not tokens or tokens[0] != wanted:
+        raise ValueError(f"records.toml: {wanted!r} was expected, found {tokens[0] if tokens else 'the end'!r}")
+    return tokens[1:]

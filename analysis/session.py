@@ -1,0 +1,97 @@
+"""The Spark session that the analysis runs on: embedded and quiet by default, any master on request.
+
+Runs are small beside what Spark is built for, so the embedded session is tuned for short jobs: few
+shuffle partitions, no web page, a compiler that starts fast. Nothing of it listens beyond loopback.
+"""
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from analysis.errors import AnalysisError
+
+EMBEDDED = "local[*]"
+
+_COMMON = {
+    "spark.app.name": "roamcast",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.pythonUDF.arrow.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    # node files are many and small: do not count the opening of one as 4 MB of work
+    "spark.sql.files.openCostInBytes": "65536",
+    "spark.sql.caseSensitive": "true",
+}
+
+_EMBEDDED = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "2g",
+    # every stage runs once or twice on few rows: adaptive planning, whole-stage compilation and the
+    # second compiler cost more than they save (measured, docs/analysis.md)
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
+    "spark.shuffle.compress": "false",
+    "spark.rdd.compress": "false",
+}
+
+
+def session(master: str | None = None) -> SparkSession:
+    """The running session, or a new one on `master` (any Spark master URL; embedded when None).
+
+    Raises AnalysisError when Spark cannot start, with what Java said.
+    """
+    running = SparkSession.getActiveSession()
+    if running is not None and master in (None, running.sparkContext.master):
+        return running
+    if running is not None:
+        running.stop()
+    master = master or EMBEDDED
+    settings = dict(_COMMON)
+    if master.startswith("local"):
+        settings |= _EMBEDDED
+    builder = SparkSession.builder.master(master)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    # workers run this Python and find these rooms wherever the program was started from
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    root = str(Path(__file__).resolve().parent.parent)
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if root not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join([root, *filter(None, paths)])
+    with _quiet() as said:
+        try:
+            return builder.getOrCreate()
+        except Exception as error:
+            raise AnalysisError(_why(master, error, said)) from error
+
+
+@contextmanager
+def _quiet():
+    """Give Java a file for its chatter instead of the terminal; it keeps it for its life."""
+    said = tempfile.TemporaryFile()
+    sys.stderr.flush()
+    terminal = os.dup(2)
+    os.dup2(said.fileno(), 2)
+    try:
+        yield said
+    finally:
+        sys.stderr.flush()
+        os.dup2(terminal, 2)
+        os.close(terminal)
+
+
+def _why(master: str, error: Exception, said) -> str:
+    said.seek(0)
+    lines = [line for line in said.read(65536).decode(errors="replace").splitlines() if line.strip()]
+    hint = lines[-1].strip() if lines else str(error).splitlines()[0]
+    return f"Spark does not start on {master}: {hint}; Spark 4 needs Java 17 or later (JAVA_HOME or java on PATH)"

@@ -1,0 +1,181 @@
+"""One run studied: from its log files to everything that the report and the summary show."""
+from __future__ import annotations
+
+import math
+import shutil
+from dataclasses import dataclass
+
+import pandas as pd
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from analysis import correctness, delivery, intervals, losses, overhead, records, tree
+from analysis.breakdown import Breakdown, breakdown
+from analysis.errors import AnalysisError
+from analysis.expected import expected, filters, published
+from analysis.matching import matches
+from analysis.run import Run
+
+
+@dataclass
+class Study:
+    """What is known of a run after the analysis. Frames are small: by bin, by reason, by second."""
+
+    run: Run
+    ingest: records.Ingest
+    parts: Breakdown
+    violations: list[correctness.Violation]
+    sent: pd.DataFrame  # overhead.by_type
+    drops: pd.DataFrame  # overhead.drops
+    traffic: dict[str, float]  # overhead.totals
+    repairs: pd.DataFrame  # tree.repairs
+    repair_times: object  # tree.repair_times
+    links: dict[str, object]  # tree.link_changes
+    shape: pd.DataFrame  # tree.over_time
+    deliveries: dict[str, int]  # in the whole run: remote, local, duplicates
+    lives: pd.DataFrame
+    contacts: pd.DataFrame
+    tree_links: pd.DataFrame
+    standings: pd.DataFrame  # tree_state: t, node, leader, seeking
+    notes: list[str]
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The headline numbers by key (summary.METRICS); nan where there is nothing to divide."""
+        return {**_delivery_numbers(self), **_overhead_numbers(self), **_tree_numbers(self)}
+
+
+def study(spark: SparkSession, run: Run) -> Study:
+    """Analyse one run: write its tables and return what they say."""
+    if run.tables.exists():
+        shutil.rmtree(run.tables)  # of an earlier analysis; nothing else writes there
+    try:
+        run.tables.mkdir()
+    except OSError as error:
+        raise AnalysisError(f"{run.tables}: cannot be made: {error.strerror}; the analysis writes its tables there") from None
+    found = records.ingest(spark, run.logs, run.tables)
+    tables, end = found.tables, run.ended
+    hosts = max([len(run.hosts), *(n + 1 for n in found.nodes)])
+    lives = _keep(spark, run, "lives", intervals.lives(tables, end))
+    contacts = _keep(spark, run, "contacts", intervals.contacts(tables, lives, end))
+    links = _keep(spark, run, "tree_links", intervals.tree_links(tables, lives, end))
+    wants = intervals.wants(tables, lives, end).cache()
+    held = intervals.held(tables, wants, lives).cache()
+    events = published(tables).cache()
+    matching = _keep(spark, run, "matches", matches(events, filters(tables)))
+    should = expected(run, events, matching, wants, held, lives)
+    small = {"lives": lives.toPandas(), "contacts": contacts.toPandas(), "tree_links": links.toPandas()}
+    hosts = max(hosts, 1 + int(small["contacts"][["i", "j"]].to_numpy().max(initial=-1)))
+    outcomes = _keep(spark, run, "outcomes", delivery.outcomes(
+        spark, run, should, tables, small["contacts"], small["tree_links"], hosts))
+    whole = Study(
+        run=run, ingest=found, parts=breakdown(run, outcomes),
+        violations=correctness.check(tables, events, matching, held),
+        sent=overhead.by_type(tables), drops=overhead.drops(tables), traffic=overhead.totals(tables),
+        repairs=tree.repairs(tables), repair_times=tree.repair_times(tables), links=tree.link_changes(tables),
+        shape=tree.over_time(spark, small["lives"], small["contacts"], small["tree_links"], end, hosts),
+        deliveries=_deliveries(tables), standings=_standings(tables), notes=[], **small)
+    whole.notes = [*run.notes, *_notes(whole)]
+    for cached in (wants, held, events):
+        cached.unpersist()
+    return whole
+
+
+def _keep(spark: SparkSession, run: Run, name: str, frame: DataFrame) -> DataFrame:
+    """Write a derived table beside the records, and go on from what was written."""
+    path = str(run.tables / f"{name}.parquet")
+    frame.coalesce(2).write.parquet(path)
+    return spark.read.schema(frame.schema).parquet(path)
+
+
+def _deliveries(tables: dict[str, DataFrame]) -> dict[str, int]:
+    own = F.split("event", r"\.")[0].cast("long") == F.col("node")
+    pairs = (tables["delivered"].select("node", "client", "event", own.alias("own")).distinct()
+             .agg(F.sum((~F.col("own")).cast("int")).alias("remote"), F.sum(F.col("own").cast("int")).alias("local")))
+    row = pairs.crossJoin(tables["duplicate"].agg(F.count("*").alias("duplicates"))).collect()[0]
+    return {"remote": row.remote or 0, "local": row.local or 0, "duplicates": row.duplicates}
+
+
+def _standings(tables: dict[str, DataFrame]) -> pd.DataFrame:
+    return (tables["tree_state"].select("t", "line", "node", "leader", "seeking").toPandas()
+            .sort_values(["node", "t"], kind="stable", ignore_index=True).drop(columns="line"))
+
+
+def _notes(whole: Study) -> list[str]:
+    notes, found = [], whole.ingest
+    if found.malformed:
+        torn = f", {min(found.torn, found.malformed)} of them a torn last line" if found.torn else ""
+        notes.append(f"{found.malformed} lines of the logs are no records{torn}")
+    if found.unknown:
+        notes.append("records of unknown kinds were left out: "
+                     + ", ".join(f"{kind} ({n})" for kind, n in sorted(found.unknown.items())))
+    if not sum(found.counts.values()):
+        notes.append("the run left no records")
+    counted = _class(whole.parts, "counted")
+    if not counted["expected"]:
+        notes.append("nothing was expected: no event in the measurement window matched a lasting subscription")
+    if whole.run.radio_known and counted["impossible"]:
+        notes.append(f"{counted['impossible']} deliveries are beyond the physical bound: "
+                     "the records of the radio and of the nodes do not agree")
+    return notes
+
+
+def _class(parts: Breakdown, name: str) -> dict:
+    rows = parts.classes[parts.classes["class"] == name]
+    empty = {"expected": 0, "delivered": 0, "reachable": 0, "repeats": 0, "impossible": 0, "recovered": 0,
+             "mean_hops": math.nan, "mean_latency": math.nan, "percentiles": None}
+    return rows.iloc[0].to_dict() if len(rows) else empty
+
+
+def share(part: float, whole: float) -> float:
+    """part / whole, nan when there is no whole."""
+    return part / whole if whole else math.nan
+
+
+def _delivery_numbers(whole: Study) -> dict[str, float]:
+    counted, local = _class(whole.parts, "counted"), _class(whole.parts, "local")
+    known = whole.run.radio_known
+    delays = counted["percentiles"]
+    reasons = whole.parts.reasons.groupby("reason")["expected"].sum()
+    middle = {f"latency_{name}": float(delays[place]) if delays is not None else math.nan
+              for name, place in (("median", 50), ("p95", 95), ("p99", 99))}
+    return {
+        "expected": int(counted["expected"]), "delivered": int(counted["delivered"]),
+        "ratio": share(counted["delivered"], counted["expected"]),
+        "bound": share(counted["reachable"], counted["expected"]) if known else math.nan,
+        "ratio_to_bound": share(counted["delivered"], counted["reachable"]) if known else math.nan,
+        "local_expected": int(local["expected"]), "local_ratio": share(local["delivered"], local["expected"]),
+        "node_down": int(_class(whole.parts, "node_down")["expected"]), **middle,
+        "hops_mean": float(counted["mean_hops"]),
+        **{f"lost_{reason}": int(reasons.get(reason, 0)) for reason in losses.REASONS},
+        **{v.name: v.count for v in whole.violations},
+    }
+
+
+def _overhead_numbers(whole: Study) -> dict[str, float]:
+    remote, hosts = whole.deliveries["remote"], len(whole.run.hosts)
+    messages, sent = int(whole.sent["messages"].sum()), int(whole.sent["bytes"].sum())
+    return {
+        "deliveries": remote, "messages": messages, "bytes": sent,
+        "messages_per_delivery": share(messages, remote), "bytes_per_delivery": share(sent, remote),
+        "bytes_per_host_second": share(sent, hosts * whole.run.ended),
+        "duplicates": whole.deliveries["duplicates"],
+        "airtime_share": share(whole.traffic["airtime"], whole.run.ended),
+    }
+
+
+def _tree_numbers(whole: Study) -> dict[str, float]:
+    def ended(cause: str, outcome: str) -> int:
+        r = whole.repairs
+        return int(r[(r["cause"] == cause) & (r["outcome"] == outcome)]["count"].sum())
+
+    times, shape = whole.repair_times, whole.shape
+    return {
+        "repairs": ended("repair", "joined"), "merges": ended("merge", "joined"),
+        "repair_median": float(times[50]) if len(times) else math.nan,
+        "repair_p95": float(times[95]) if len(times) else math.nan,
+        "elections": int(whole.links["elections"]), "links_gained": int(whole.links["gained"]),
+        "tree_share": share(shape["tree_pairs"].sum(), shape["radio_pairs"].sum()) if whole.run.radio_known else math.nan,
+        "whole_share": share((shape["tree_pairs"] == shape["radio_pairs"]).sum(), len(shape))
+        if whole.run.radio_known else math.nan,
+    }

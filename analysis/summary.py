@@ -1,0 +1,154 @@
+"""The headline numbers of one run or of several seeds, and the table that is printed.
+
+Over several runs of one scenario every number is a mean with its 95% confidence interval (Student's t).
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from analysis.losses import REASONS
+
+CONFIDENCE = 0.95
+
+
+class Metric(NamedTuple):
+    section: str
+    label: str
+    key: str
+    form: str  # a key of _FORMS
+    note: str = ""
+
+
+METRICS = [
+    Metric("Delivery", "expected", "expected", "count", "event-subscriber pairs, hosts up throughout"),
+    Metric("Delivery", "delivered in time", "delivered", "count"),
+    Metric("Delivery", "delivery ratio", "ratio", "share"),
+    Metric("Delivery", "physical bound", "bound", "share", "a path over space and time existed"),
+    Metric("Delivery", "ratio to the bound", "ratio_to_bound", "share"),
+    Metric("Delivery", "local, delivered", "local_ratio", "share", "clients at the publisher's own host, not in the above"),
+    Metric("Delivery", "not counted: host down", "node_down", "count", "pairs whose subscriber's host was down"),
+    Metric("Latency", "median", "latency_median", "seconds"),
+    Metric("Latency", "95th percentile", "latency_p95", "seconds"),
+    Metric("Latency", "99th percentile", "latency_p99", "seconds"),
+    Metric("Latency", "hops, mean", "hops_mean", "number"),
+    *(Metric("Lost", reason.replace("_", " "), f"lost_{reason}", "count") for reason in REASONS),
+    Metric("Correctness", "delivered twice", "twice", "count"),
+    Metric("Correctness", "not published", "unpublished", "count"),
+    Metric("Correctness", "not subscribed", "unsubscribed", "count"),
+    Metric("Overhead", "messages per delivery", "messages_per_delivery", "number"),
+    Metric("Overhead", "bytes per delivery", "bytes_per_delivery", "bytes"),
+    Metric("Overhead", "bytes sent per host", "bytes_per_host_second", "rate"),
+    Metric("Overhead", "duplicates on arrival", "duplicates", "count", "events that came again and were stopped"),
+    Metric("Overhead", "radio busy", "airtime_share", "share", "airtime of all transmissions by duration"),
+    Metric("Tree", "repairs", "repairs", "count", "of lost links, ended by joining"),
+    Metric("Tree", "repair time, median", "repair_median", "seconds"),
+    Metric("Tree", "repair time, 95th perc.", "repair_p95", "seconds"),
+    Metric("Tree", "merges", "merges", "count"),
+    Metric("Tree", "elections", "elections", "count"),
+    Metric("Tree", "links opened", "links_gained", "count"),
+    Metric("Tree", "connected pairs in one tree", "tree_share", "share", "of host pairs connected by radio"),
+    Metric("Tree", "one tree per partition", "whole_share", "share", "of the time"),
+]
+
+
+class Estimate(NamedTuple):
+    """A mean over runs; `half` is half the width of its 95% confidence interval (0 for one run)."""
+
+    mean: float
+    half: float
+    runs: int
+
+
+class Summary(Mapping):
+    """Headline numbers by key (METRICS); a number that a run cannot give is nan."""
+
+    def __init__(self, title: str, numbers: Sequence[Mapping[str, float]], notes: Sequence[str] = (),
+                 reports: Sequence[object] = ()) -> None:
+        self.title, self.notes, self.reports = title, list(notes), list(reports)
+        self.numbers = [dict(n) for n in numbers]
+
+    def __getitem__(self, key: str) -> float:
+        return self.estimate(key).mean
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.numbers[0] if self.numbers else ())
+
+    def __len__(self) -> int:
+        return len(self.numbers[0]) if self.numbers else 0
+
+    def estimate(self, key: str) -> Estimate:
+        """The mean of `key` over the runs that have it. Raises KeyError for a key that none has."""
+        values = [n[key] for n in self.numbers if not math.isnan(n[key])]
+        if not values:
+            return Estimate(math.nan, 0.0, 0)
+        mean = math.fsum(values) / len(values)
+        if len(values) < 2:
+            return Estimate(mean, 0.0, len(values))
+        from scipy.stats import t
+        variance = math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)
+        return Estimate(mean, float(t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * math.sqrt(variance / len(values)),
+                        len(values))
+
+    @property
+    def correct(self) -> bool:
+        """No delivery of any run broke a safety property."""
+        return all(n[key] == 0 for n in self.numbers for key in ("twice", "unpublished", "unsubscribed"))
+
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """(section, label, value, note) of everything worth a line."""
+        out = []
+        for metric in METRICS:
+            if metric.key not in self:
+                continue
+            estimate = self.estimate(metric.key)
+            if metric.section == "Lost" and not estimate.mean > 0:
+                continue
+            out.append((metric.section, metric.label, show(estimate, metric.form), metric.note))
+        return out
+
+    def table(self) -> str:
+        """The table that is printed, as plain text."""
+        rows = self.rows()
+        label = max((len(r[1]) for r in rows), default=0)
+        value = max((len(r[2]) for r in rows), default=0)
+        lines, section = [self.title], None
+        for part, name, shown, note in rows:
+            head = part if part != section else ""
+            section = part
+            lines.append(f"{head:<12} {name:<{label}}  {shown:>{value}}  {note}".rstrip())
+        verdict = "holds" if self.correct else "VIOLATED, see the report"
+        lines.append(f"{'':<12} {'safety (nothing twice, unpublished, unsubscribed)'} {verdict}")
+        lines += [f"note: {note}" for note in self.notes]
+        return "\n".join(lines)
+
+
+def _count(x: float) -> str:
+    return f"{x:,.0f}" if x == int(x) else f"{x:,.1f}"
+
+
+def _seconds(x: float) -> str:
+    return f"{x * 1000:,.0f} ms" if x < 1 else f"{x:,.2f} s"
+
+
+_FORMS = {
+    "count": _count,
+    "share": lambda x: f"{100 * x:.1f} %",
+    "seconds": _seconds,
+    "number": lambda x: f"{x:,.2f}",
+    "bytes": lambda x: f"{x:,.0f} B",
+    "rate": lambda x: f"{x:,.0f} B/s",
+}
+_SCALED = {"share": (100, " %", 1), "seconds": (1000, " ms", 0), "number": (1, "", 2), "bytes": (1, " B", 0),
+           "rate": (1, " B/s", 0), "count": (1, "", 1)}
+
+
+def show(estimate: Estimate, form: str) -> str:
+    """A number with its unit, and the confidence interval when there are several runs."""
+    if math.isnan(estimate.mean):
+        return "-"
+    if estimate.runs < 2:
+        return _FORMS[form](estimate.mean)
+    factor, unit, digits = _SCALED[form]
+    return f"{estimate.mean * factor:,.{digits}f} ± {estimate.half * factor:,.{digits}f}{unit}"

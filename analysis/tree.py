@@ -1,0 +1,103 @@
+"""The tree under churn: repairs and how long they take, merges, elections, fragments over time.
+
+cugola-murphy-picco-mobile-environment, section 5.1.1, is the protocol; what is measured is what a
+user feels: how long a fragment seeks, and how often hosts that the radio connects share no tree.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+MAX_SAMPLES = 1200
+_SAMPLE = "t double, hosts long, partitions long, fragments long, cycles long, radio_pairs long, tree_pairs long"
+
+
+def repairs(tables: dict[str, DataFrame]) -> pd.DataFrame:
+    """Per cause and outcome: `count`, and seconds `median`, `p95`, `max`; unended ones as outcome `open`."""
+    ended = tables["repair_ended"].groupBy("cause", "outcome").agg(
+        F.count("*").alias("count"), F.percentile("seconds", 0.5).alias("median"),
+        F.percentile("seconds", 0.95).alias("p95"), F.max("seconds").alias("max"))
+    started = tables["repair_started"].groupBy("cause").agg(F.count("*").alias("started"))
+    done = ended.toPandas()
+    begun = started.toPandas().set_index("cause")["started"]
+    over = done.groupby("cause")["count"].sum()
+    left = begun.sub(over, fill_value=0)
+    still = [{"cause": cause, "outcome": "open", "count": int(n), "median": np.nan, "p95": np.nan, "max": np.nan}
+             for cause, n in left.items() if n > 0]
+    whole = pd.concat([done, pd.DataFrame(still)]) if still else done
+    return whole.sort_values(["cause", "count"], ascending=[True, False], ignore_index=True)
+
+
+def repair_times(tables: dict[str, DataFrame]) -> np.ndarray:
+    """Percentiles 0, 1, .. 100 of the seconds that repairs of lost links took until joined; empty if none."""
+    row = (tables["repair_ended"].where("cause = 'repair' and outcome = 'joined'")
+           .agg(F.percentile("seconds", [i / 100 for i in range(101)]).alias("p")).collect()[0])
+    return np.array(row.p if row.p else [])
+
+
+def link_changes(tables: dict[str, DataFrame]) -> dict[str, object]:
+    """`gained` links, and `lost` ones by the reason that the first of their ends gave, and `elections`."""
+    gained = tables["link_gained"].select(F.lit("gained").alias("what"), "link").distinct().groupBy("what").count()
+    lost = (tables["link_lost"].groupBy("link").agg(F.min(F.struct("t", "line", "reason")).alias("first"))
+            .groupBy(F.col("first.reason").alias("what")).count()
+            .select(F.concat(F.lit("lost "), "what").alias("what"), "count"))
+    elected = (tables["repair_ended"].where("outcome = 'elected'").select(F.lit("elected").alias("what"))
+               .groupBy("what").count())
+    found = {row["what"]: row["count"] for row in gained.unionByName(lost).unionByName(elected).collect()}
+    return {"gained": found.pop("gained", 0), "elections": found.pop("elected", 0),
+            "lost": {what.removeprefix("lost "): n for what, n in sorted(found.items(), key=lambda kv: -kv[1])}}
+
+
+def over_time(spark: SparkSession, lives: pd.DataFrame, contacts: pd.DataFrame, links: pd.DataFrame,
+              end: float, hosts: int) -> pd.DataFrame:
+    """The network's shape, sampled every second (at most 1200 times in a run).
+
+    `t`, `hosts` up, radio `partitions` and tree `fragments` (single hosts count), `cycles` (links too
+    many for a forest), and pairs of hosts connected by radio and, of these, by tree.
+    """
+    step = max(1.0, end / MAX_SAMPLES)
+    times = np.arange(0.5 * step, end, step)
+    known = spark.sparkContext.broadcast((lives, contacts, links, hosts))
+
+    def sample(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        for batch in batches:
+            yield pd.DataFrame([_shape(t, *known.value) for t in batch["t"]],
+                               columns=[field.split()[0] for field in _SAMPLE.split(", ")])
+
+    if not len(times):
+        return pd.DataFrame(columns=[field.split()[0] for field in _SAMPLE.split(", ")])
+    grid = spark.createDataFrame(pd.DataFrame({"t": times}))
+    return grid.mapInPandas(sample, _SAMPLE).toPandas().sort_values("t", ignore_index=True)
+
+
+def _shape(t: float, lives: pd.DataFrame, contacts: pd.DataFrame, links: pd.DataFrame, hosts: int) -> tuple:
+    up = np.zeros(hosts, dtype=bool)
+    up[_at(lives, t)["node"].to_numpy()] = True
+    partition, _ = _parts(_at(contacts, t), hosts)
+    fragment, edges = _parts(_at(links, t), hosts)
+    partitions, fragments = len(np.unique(partition[up])), len(np.unique(fragment[up]))
+    both = partition[up] * np.int64(hosts) + fragment[up]
+    return (t, int(up.sum()), partitions, fragments, edges - (hosts - len(np.unique(fragment))),
+            _pairs(partition[up]), _pairs(both))
+
+
+def _at(intervals: pd.DataFrame, t: float) -> pd.DataFrame:
+    return intervals[(intervals["up"].to_numpy() <= t) & (intervals["down"].to_numpy() > t)]
+
+
+def _parts(edges: pd.DataFrame, hosts: int) -> tuple[np.ndarray, int]:
+    """Component of each host, and the number of distinct edges."""
+    pairs = np.unique(edges[["i", "j"]].to_numpy(dtype=np.int64), axis=0)
+    graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(hosts, hosts))
+    return connected_components(graph, directed=False)[1].astype(np.int64), len(pairs)
+
+
+def _pairs(labels: np.ndarray) -> int:
+    sizes = np.unique(labels, return_counts=True)[1]
+    return int((sizes * (sizes - 1) // 2).sum())
