@@ -37,7 +37,7 @@ class Broker:
         self.env = env
         self._decode = decode  # a world of many nodes brings one that remembers
         self._secret = config.secret.encode()
-        self._counter = 0
+        self.counter = 0  # of the datagrams sent in this life
         self._running = False
         self._traffic = Traffic(self)
         self.neighbors = Neighbors(self)
@@ -64,6 +64,7 @@ class Broker:
         """End this life in order. The world runs no timer of this node any more."""
         if not self._running:
             return
+        self.neighbors.stop()
         self._traffic.report()
         self.env.record("node_stopped", epoch=self.me.epoch)
         self._running = False
@@ -116,8 +117,8 @@ class Broker:
             self.env.unicast(to, self._datagram(messages))
 
     def _datagram(self, messages: tuple[wire.Message, ...]) -> bytes:
-        self._counter += 1
-        datagram = wire.encode(self.me, self._counter, messages, self._secret)
+        self.counter += 1
+        datagram = wire.encode(self.me, self.counter, messages, self._secret)
         self._traffic.sent(messages, len(datagram))
         return datagram
 
@@ -149,11 +150,9 @@ class Broker:
 
     # ---- notices: neighbors -> tree, routing --------------------------------------------------
     def neighbor_up(self, peer: Peer) -> None:
-        self.env.record("neighbor_up", neighbor=peer.node, epoch=peer.epoch)
         self.tree.neighbor_up(peer)
 
     def neighbor_down(self, peer: Peer, reason: str) -> None:
-        self.env.record("neighbor_down", neighbor=peer.node, epoch=peer.epoch, reason=reason)
         self.tree.neighbor_down(peer, reason)
 
     def hello_received(self, peer: Peer, hello: wire.Hello) -> None:

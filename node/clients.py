@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from node import wire
-from node.filters import Filter, parse
-from node.filters.language import attributes_as_record, check_attributes
+from node.filters import Filter, attributes_as_record, check_attributes, parse
 from node.ids import EventId
 
 MAX_CLIENTS = 256
@@ -79,7 +78,8 @@ class Clients:
     def publish(self, client: str, attributes: Mapping[str, object], payload: bytes = b"") -> EventId:
         """Returns the event's id. Raises FilterError for attributes past the language's bounds."""
         self._own(client)
-        attributes = check_attributes(attributes)
+        check_attributes(attributes)
+        attributes = dict(attributes)  # the caller may change its own
         if len(payload) > MAX_PAYLOAD:
             raise ClientError(f"payload of {len(payload)} bytes: at most {MAX_PAYLOAD}; send a reference instead")
         me = self._core.me

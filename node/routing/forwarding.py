@@ -18,10 +18,10 @@ from node.filters import Filter, covers
 from node.ids import EventId, LinkId
 from node.routing.duplicates import SeenEvents
 from node.routing.resync import Resync
-from node.routing.table import MAX_FILTERS_PER_LINK, FilterHash, Hop, SubscriptionTable, digest_of
+from node.routing.table import MAX_FILTERS_PER_LINK, FilterHash, Hop, SubscriptionTable, digest_of, parts
 
-MAX_FILTERS_PER_SUB = 64  # schema/messages.toml
-MAX_FILTERS_PER_UNSUB = 256
+MAX_UNSUB = 96  # hashes in one UNSUB, which then fits a datagram
+MAX_DIGESTS = 16  # in a HELLO
 MAX_HOPS = 255  # an event's hop count is a u8
 
 
@@ -66,6 +66,7 @@ class SubscriptionForwarding:
         self._held: dict[LinkId, set[FilterHash]] = {}  # not told to this link for now
         self._kept: dict[LinkId, dict[FilterHash, None]] = {}  # of this lost link: not withdrawn yet
         self._dirty: dict[LinkId, Told] = {}
+        self._turn = 0
         self._seen = SeenEvents()
         self._resync = Resync(core, self)
         self.link_messages = {
@@ -167,8 +168,12 @@ class SubscriptionForwarding:
     def digests(self) -> list[tuple[int, int, int, bytes]]:
         """For the next HELLO: (neighbor, nonce, channel position, digest of what it was told)."""
         me = self._core.me.node
+        links = list(self.links.items())
+        if len(links) > MAX_DIGESTS:  # a beacon has no room for all: take turns
+            self._turn = (self._turn + MAX_DIGESTS) % len(links)
+            links = (links + links)[self._turn:self._turn + MAX_DIGESTS]
         return [(link.far_end(me), link.nonce, state.position, state.digest.to_bytes(8, "big"))
-                for link, state in self.links.items()]
+                for link, state in links]
 
     # ---- events -----------------------------------------------------------------------------------
     def _route(self, event: wire.Event, arrival: LinkId | None) -> None:
@@ -288,12 +293,11 @@ class SubscriptionForwarding:
                 state.to_unsub = {}
         dirty, self._dirty = self._dirty, {}
         for keys, links in subs.items():
-            for i in range(0, len(keys), MAX_FILTERS_PER_SUB):
-                part = tuple(filters[key] for key in keys[i:i + MAX_FILTERS_PER_SUB])
+            for part in parts([filters[key] for key in keys]):
                 self._core.send(links, wire.Sub(part))
         for keys, links in unsubs.items():
-            for i in range(0, len(keys), MAX_FILTERS_PER_UNSUB):
-                self._core.send(links, wire.Unsub(keys[i:i + MAX_FILTERS_PER_UNSUB]))
+            for i in range(0, len(keys), MAX_UNSUB):
+                self._core.send(links, wire.Unsub(keys[i:i + MAX_UNSUB]))
         for link, state in dirty.items():
             state.position = self._core.sent_position(link)
 

@@ -11,12 +11,11 @@ from __future__ import annotations
 from node import wire
 from node.filters import Filter
 from node.ids import LinkId, NodeId
-from node.routing.table import MAX_FILTERS_PER_LINK
+from node.routing.table import MAX_FILTERS_PER_LINK, parts
 
 FIRST_PAUSE = 5.0  # s between two requests over a link, doubling ...
 LAST_PAUSE = 160.0  # s ... up to this
 ANSWER_PAUSE = 2.0  # s between two snapshots sent over a link
-FILTERS_PER_PART = 16
 
 
 class _Link:
@@ -88,10 +87,11 @@ class Resync:
         if now < state.answer_after:
             return
         state.answer_after = now + ANSWER_PAUSE
-        filters = [told.filters[key] for key in sorted(told.filters)]
-        parts = range(0, max(len(filters), 1), FILTERS_PER_PART)
-        for part, i in enumerate(parts):
-            self._core.send([link], wire.Snapshot(part, i == parts[-1], tuple(filters[i:i + FILTERS_PER_PART])))
+        # the receiver holds no more than its limit, whatever it is sent
+        filters = [told.filters[key] for key in sorted(told.filters)[:MAX_FILTERS_PER_LINK]]
+        pieces = list(parts(filters)) or [()]
+        for number, piece in enumerate(pieces, 1):
+            self._core.send([link], wire.Snapshot(number - 1, number == len(pieces), piece))
         told.position = self._core.sent_position(link)
 
     def snapshot_received(self, link: LinkId, message: wire.Snapshot) -> None:

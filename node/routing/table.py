@@ -7,7 +7,7 @@ filters' hashes, so that two ends of a link can compare what one told with what 
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from node.filters import Filter, Index
 from node.ids import LinkId
@@ -16,6 +16,8 @@ Hop = LinkId | str
 FilterHash = bytes  # Filter.hash, 8 bytes
 
 MAX_FILTERS_PER_LINK = 4096  # held for one link; more are refused and recorded
+MAX_PART = 64  # filters in one message (schema/messages.toml)
+PART_BYTES = 900  # of filters in one message, which then fits a datagram; a longer filter goes alone
 
 _NOTHING: Mapping[FilterHash, Filter] = {}
 _NOBODY: Mapping[Hop, None] = {}
@@ -24,6 +26,20 @@ _NOBODY: Mapping[Hop, None] = {}
 def digest_of(filter_hash: FilterHash) -> int:
     """A filter's share of a digest; shares are combined by exclusive or."""
     return int.from_bytes(filter_hash, "big")
+
+
+def parts(filters: Iterable[Filter]) -> Iterator[tuple[Filter, ...]]:
+    """Cut many filters into what one message carries."""
+    part: list[Filter] = []
+    size = 0
+    for one in filters:
+        size += len(one.key)
+        if part and (size > PART_BYTES or len(part) == MAX_PART):
+            yield tuple(part)
+            part, size = [], len(one.key)
+        part.append(one)
+    if part:
+        yield tuple(part)
 
 
 class SubscriptionTable:

@@ -1,0 +1,81 @@
+"""`roamcast replay`: run one node again from its input journal and print its records."""
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+
+HELP = "run one node again from its input journal"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("journal", type=Path, help="journals/N.journal of a run, or a field node's")
+    parser.add_argument("--until", type=float, metavar="T", help="stop after T seconds of the run")
+    parser.add_argument("--check", type=Path, metavar="RECORDS",
+                        help="compare with the original records (nodes/N.jsonl) instead of printing")
+
+
+def run(args: argparse.Namespace) -> int:
+    """0: done, or the records are the same; 1: they differ; 2: a file cannot be used."""
+    from node.journal import JournalError, replay
+
+    until = float("inf") if args.until is None else args.until
+    try:
+        replayed = _until(replay(args.journal), until)
+        if args.check is not None:
+            return _check(replayed, _until(_read(args.check), until), args.check)
+        for record in replayed:
+            print(json.dumps(record))
+    except JournalError as error:
+        return _fail(str(error))
+    except OSError as error:
+        return _fail(f"{error.filename}: {error.strerror}")
+    return 0
+
+
+def _until(records: Iterator[dict], until: float) -> Iterator[dict]:
+    for record in records:
+        if record["t"] > until:
+            return
+        yield record
+
+
+def _read(path: Path) -> Iterator[dict]:
+    from node.journal import JournalError
+
+    with path.open("rb") as file:
+        for number, raw in enumerate(file, 1):
+            if not raw.endswith(b"\n"):
+                return  # torn
+            try:
+                record = json.loads(raw)
+                record["t"] + 0.0
+            except (ValueError, KeyError, TypeError):
+                raise JournalError(f"{path}:{number}: not a record; restore the file from a copy") from None
+            yield record
+
+
+def _check(replayed: Iterator[dict], originals: Iterator[dict], path: Path) -> int:
+    count = 0
+    for number, (again, original) in enumerate(zip_longest(replayed, originals), 1):
+        again = None if again is None else json.loads(json.dumps(again))
+        if again != original:
+            print(f"{path}:{number}: the first difference")
+            print(f"  recorded: {_show(original)}")
+            print(f"  replayed: {_show(again)}")
+            return 1
+        count = number
+    print(f"{count} records, all the same")
+    return 0
+
+
+def _show(record: dict | None) -> str:
+    return "nothing" if record is None else json.dumps(record)
+
+
+def _fail(sentence: str) -> int:
+    print(f"roamcast: {sentence}", file=sys.stderr)
+    return 2

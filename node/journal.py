@@ -1,0 +1,274 @@
+"""The input journal of a node, and its replay.
+
+Everything that happens to a node comes in by few doors: datagrams, timers, client operations, start
+and stop. `JournaledBroker` writes each down with its time before it is handled; `replay` runs
+the same code again from that file alone, no radio and no neighbors, and yields the records it makes.
+They equal the original ones exactly, so a fault met in a field is debugged on a desk.
+
+The file is JSON Lines. A life begins with a header line
+`{"journal": 1, "version", "node", "epoch", "config", "random"}`; then one line an input:
+`{"t", "in", ...}` with `in` one of start, stop, datagram (data: base64), timer (number: timers count from
+0 in the order they were set), attach, detach, subscribe, unsubscribe, publish. A node that returns
+appends its next life. The config holds the network's secret: a journal is as private as that.
+"""
+from __future__ import annotations
+
+import base64
+import json
+import os
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, fields
+from functools import partial
+from pathlib import Path
+from typing import TextIO
+
+from node import __version__, wire
+from node.broker import Broker
+from node.clients import ClientError, Deliver
+from node.config import NodeConfig
+from node.environment import Environment, Timer
+from node.filters import Filter, FilterError
+from node.ids import Epoch, EventId, NodeId
+
+FORMAT = 1
+LONGEST_LINE = 1 << 20  # bytes; the longest is that of an event with all its bounds used up
+
+
+class JournalError(Exception):
+    """A journal that cannot be replayed; the text is one line with file and line number."""
+
+
+class _NumberedTimers:
+    """An Environment that numbers the timers and tells when one fires; all else passes through."""
+
+    def __init__(self, env: Environment, fired: Callable[[int], None]) -> None:
+        self._env = env
+        self._fired = fired
+        self._timers = 0
+        self.random = env.random
+        self.now = env.now
+        self.broadcast = env.broadcast
+        self.unicast = env.unicast
+        self.record = env.record
+
+    def call_later(self, delay: float, action: Callable[[], None]) -> Timer:
+        number = self._timers
+        self._timers += 1
+
+        def fire() -> None:
+            self._fired(number)
+            action()
+
+        return self._env.call_later(delay, fire)
+
+
+def open_journal(path: str | Path) -> TextIO:
+    """Open a journal for appending, line by line to the disk. A last line that a dying node left cut short
+    is taken off, so that the next life begins on a line of its own."""
+    path = Path(path)
+    if path.exists():
+        with path.open("rb+") as file:
+            start = max(file.seek(0, os.SEEK_END) - LONGEST_LINE, 0)
+            file.seek(start)
+            file.truncate(start + file.read().rfind(b"\n") + 1)
+    return path.open("a", encoding="utf-8", buffering=1)
+
+
+class JournaledBroker(Broker):
+    """A broker that writes its inputs to `journal` (see `open_journal`), each before it is handled."""
+
+    def __init__(self, journal: TextIO, node: NodeId, epoch: Epoch, config: NodeConfig, env: Environment,
+                 decode: Callable[[bytes, bytes], wire.Datagram] = wire.decode) -> None:
+        self._journal = journal
+        self._write({"journal": FORMAT, "version": __version__, "node": node, "epoch": epoch,
+                     "config": asdict(config), "random": env.random.getstate()})
+        super().__init__(node, epoch, config, _NumberedTimers(env, self._timer_fired), decode)
+
+    def _write(self, line: Mapping[str, object]) -> None:
+        self._journal.write(json.dumps(line, separators=(",", ":")) + "\n")
+
+    def _input(self, kind: str, **values: object) -> None:
+        self._write({"t": self.env.now(), "in": kind, **values})
+
+    def _timer_fired(self, number: int) -> None:
+        self._input("timer", number=number)
+
+    def start(self) -> None:
+        self._input("start")
+        super().start()
+
+    def stop(self) -> None:
+        self._input("stop")
+        super().stop()
+
+    def datagram_received(self, datagram: bytes) -> None:
+        self._input("datagram", data=base64.b64encode(datagram).decode())
+        super().datagram_received(datagram)
+
+    def attach(self, client: str, deliver: Deliver) -> None:
+        self._input("attach", client=client)
+        super().attach(client, deliver)
+
+    def detach(self, client: str) -> None:
+        self._input("detach", client=client)
+        super().detach(client)
+
+    def subscribe(self, client: str, wanted: Filter | str) -> Filter:
+        self._input("subscribe", client=client, filter=str(wanted))
+        return super().subscribe(client, wanted)
+
+    def unsubscribe(self, client: str, wanted: Filter | str) -> None:
+        self._input("unsubscribe", client=client, filter=str(wanted))
+        super().unsubscribe(client, wanted)
+
+    def publish(self, client: str, attributes: Mapping[str, object], payload: bytes = b"") -> EventId:
+        self._input("publish", client=client, payload=base64.b64encode(payload).decode(),
+                    attributes={name: _to_json(value) for name, value in attributes.items()})
+        return super().publish(client, attributes, payload)
+
+
+def _to_json(value: object) -> object:
+    return {"bytes": base64.b64encode(value).decode()} if isinstance(value, bytes) else value
+
+
+def _from_json(value: object) -> object:
+    return base64.b64decode(value["bytes"], validate=True) if isinstance(value, dict) else value
+
+
+# ---- replay ------------------------------------------------------------------------------------
+class _Replayed:
+    """The Environment of a replayed life: time and timers come from the journal, the radio goes nowhere."""
+
+    def __init__(self, node: NodeId, state: list) -> None:
+        self.random = random.Random()
+        self.random.setstate((state[0], tuple(state[1]), state[2]))
+        self.time = 0.0
+        self.records: list[dict[str, object]] = []
+        self.timers: dict[int, Callable[[], None]] = {}
+        self._node = node
+        self._set = 0
+
+    def now(self) -> float:
+        return self.time
+
+    def broadcast(self, datagram: bytes) -> None:
+        """Whoever heard it has a journal of its own."""
+
+    def unicast(self, to: NodeId, datagram: bytes) -> None:
+        """Likewise."""
+
+    def call_later(self, delay: float, action: Callable[[], None]) -> Timer:
+        number = self._set
+        self._set += 1
+        self.timers[number] = action
+        return _ReplayedTimer(self.timers, number)
+
+    def record(self, kind: str, **values: object) -> None:
+        self.records.append({"t": self.time, "node": self._node, "kind": kind, **values})
+
+
+class _ReplayedTimer:
+    def __init__(self, timers: dict[int, Callable[[], None]], number: int) -> None:
+        self._timers = timers
+        self._number = number
+
+    def cancel(self) -> None:
+        self._timers.pop(self._number, None)
+
+
+def replay(path: str | Path) -> Iterator[dict[str, object]]:
+    """The records of the node whose journal this is, each `{"t", "node", "kind", ...}` as in nodes/N.jsonl.
+
+    A last line cut short is left out, as the node may have died while writing it. Raises
+    JournalError for any other damage, and when this version of the node does not do what the
+    journaled one did (it set no timer of a number that fired). An exception of the node's own code comes
+    out as it is: finding it is what a replay is for.
+    """
+    life: tuple[Broker, _Replayed] | None = None
+    for where, line in _lines(Path(path)):
+        try:
+            if "journal" in line:
+                life = _begin(line)
+                continue
+            if life is None:
+                raise JournalError("an input before the first header line")
+            broker, env = life
+            env.time = float(line["t"])
+            action = _action(broker, env, line)
+        except JournalError as error:
+            raise JournalError(f"{where}: {error}") from None
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise JournalError(f"{where}: damaged line ({type(error).__name__}: {error}); "
+                               "restore the file from a copy") from None
+        action()
+        yield from env.records
+        env.records.clear()
+
+
+def _lines(path: Path) -> Iterator[tuple[str, dict]]:
+    with path.open("rb") as file:
+        for number, raw in enumerate(file, 1):
+            if not raw.endswith(b"\n"):
+                return  # torn
+            try:
+                line = json.loads(raw)
+            except ValueError:
+                line = None
+            if not isinstance(line, dict):
+                raise JournalError(f"{path}:{number}: not a line of a journal; restore the file from a copy")
+            yield f"{path}:{number}", line
+
+
+def _begin(header: dict) -> tuple[Broker, _Replayed]:
+    if header["journal"] != FORMAT:
+        raise JournalError(f"journal format {header['journal']}, this version reads {FORMAT}")
+    unknown = sorted(set(header["config"]) - {field.name for field in fields(NodeConfig)})
+    if unknown:
+        raise JournalError(f"written by version {header['version']}, whose config has {unknown[0]!r}: "
+                           "replay it with that version")
+    node, epoch = int(header["node"]), int(header["epoch"])
+    env = _Replayed(node, header["random"])
+    return Broker(node, epoch, NodeConfig(**header["config"]), env), env
+
+
+def _action(broker: Broker, env: _Replayed, line: dict) -> Callable[[], object]:
+    """What to do for one input line; nothing is done yet."""
+    kind = line["in"]
+    if kind == "timer":
+        action = env.timers.pop(line["number"], None)
+        if action is None:
+            raise JournalError(f"timer {line['number']} fired, which this version of the node has not set or has "
+                               "cancelled: replay the journal with the version that wrote it")
+        return action
+    if kind == "datagram":
+        return partial(broker.datagram_received, base64.b64decode(line["data"], validate=True))
+    if kind == "start":
+        return broker.start
+    if kind == "stop":
+        return broker.stop
+    return partial(_again, *_client_operation(broker, line))
+
+
+def _client_operation(broker: Broker, line: dict) -> tuple:
+    kind = line["in"]
+    if kind == "attach":
+        return broker.attach, line["client"], lambda event: None
+    if kind == "detach":
+        return broker.detach, line["client"]
+    if kind == "subscribe":
+        return broker.subscribe, line["client"], line["filter"]
+    if kind == "unsubscribe":
+        return broker.unsubscribe, line["client"], line["filter"]
+    if kind == "publish":
+        attributes = {name: _from_json(value) for name, value in line["attributes"].items()}
+        return broker.publish, line["client"], attributes, base64.b64decode(line["payload"], validate=True)
+    raise JournalError(f"unknown input {kind!r}")
+
+
+def _again(operation: Callable[..., object], *arguments: object) -> None:
+    """A client's request that was refused when it was journaled is refused again."""
+    try:
+        operation(*arguments)
+    except (ClientError, FilterError):
+        pass
