@@ -87,6 +87,8 @@ class Trajectory:
             return self.points[0].copy()
         if leg + 1 >= len(self.times):
             return self.points[-1].copy()
+        if t == self.times[leg + 1]:  # exactly, so that a window of a window is the same window
+            return self.points[leg + 1].copy()
         share = (t - self.times[leg]) / (self.times[leg + 1] - self.times[leg])
         return self.points[leg] + share * (self.points[leg + 1] - self.points[leg])
 

@@ -1,0 +1,144 @@
+"""What each table cannot know alone: values of a scenario that do not go together."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import mobility
+from topologies.motion import RandomWaypoint, Static, Trace
+from topologies.problems import line, show
+from topologies.faults import LinkFault
+
+if TYPE_CHECKING:
+    from topologies.scenario import Scenario
+
+Finding = tuple[str, str, str]  # key, what was found, what would do
+
+
+def problems(path: Path, scenario: Scenario, read_trace: Callable[[], mobility.Movement]) -> list[str]:
+    """Every problem of a scenario whose tables are each in order, one line each."""
+    findings = [*_run(scenario), *_hosts(scenario), *_mobility(scenario), *_radio(scenario), *_node(scenario),
+                *_workload(scenario), *_faults(scenario)]
+    if isinstance(scenario.mobility, Trace):
+        try:
+            findings += _trace(scenario, read_trace())
+        except mobility.TraceError:
+            pass  # told when the trace was first looked at
+    return [line(path, *finding) for finding in findings]
+
+
+def _run(scenario: Scenario) -> Iterator[Finding]:
+    run = scenario.run
+    low, high = run.window
+    if run.warm_up >= run.duration:
+        yield "run.warm_up", f"{run.warm_up:g} in a run of {run.duration:g} s", "less than run.duration"
+    elif not low < high:
+        yield ("run.window", f"[{low:g}, {high:g}], which is empty",
+               "a run longer than warm_up + deadline, or a window of your own")
+    elif low < 0 or high > run.duration:
+        yield "run.window", f"[{low:g}, {high:g}]", f"a span within [0, {run.duration:g}], the run"
+
+
+def _hosts(scenario: Scenario) -> Iterator[Finding]:
+    hosts = scenario.hosts
+    if hosts.count is None and hosts.names is None:
+        yield "hosts.count", "nothing", "add it (how many hosts), or hosts.names"
+    if hosts.count is not None and hosts.names is not None:
+        yield "hosts.count", f"{hosts.count} beside {len(hosts.names)} names", "leave hosts.count out"
+    if hosts.names is not None and len(set(hosts.names)) < len(hosts.names):
+        twice = next(name for k, name in enumerate(hosts.names) if name in hosts.names[:k])
+        yield "hosts.names", f"{show(twice)} twice", "names that differ"
+
+
+def _mobility(scenario: Scenario) -> Iterator[Finding]:
+    motion, count = scenario.mobility, len(scenario.names)
+    if isinstance(motion, Static):
+        if count != len(motion.positions):
+            yield "mobility.positions", f"{len(motion.positions)} for {count} hosts", "one for each host"
+        if len({len(place) for place in motion.positions}) > 1:
+            yield "mobility.positions", "some with two and some with three coordinates", "the same number for all"
+    elif isinstance(motion, RandomWaypoint):
+        for key in ("speed", "pause"):
+            low, high = getattr(motion, key)
+            if low > high:
+                yield f"mobility.{key}", f"[{low:g}, {high:g}]", "the lower value first"
+
+
+def _trace(scenario: Scenario, trace: mobility.Movement) -> Iterator[Finding]:
+    motion, names, needed = scenario.mobility, scenario.names, scenario.run.duration
+    if len(names) > len(trace):
+        key = "hosts.names" if scenario.hosts.names else "hosts.count"
+        yield key, f"{len(names)} hosts, but the trace has {len(trace)}", f"at most {len(trace)}, or another trace"
+    moves = any(len(trajectory.times) > 1 for trajectory in trace.trajectories)
+    left = trace.duration - motion.start
+    if (moves or trace.duration > 0) and left < needed - 1e-6:
+        if left <= 0:
+            yield "mobility.start", f"{motion.start:g} in a trace of {trace.duration:g} s", "a time within the trace"
+        else:
+            after = f" from mobility.start = {motion.start:g} on" if motion.start else ""
+            yield ("run.duration", f"{needed:g}, but the trace lasts {left:g} s{after}",
+                   f"at most {left:g}, or a longer trace")
+
+
+def _radio(scenario: Scenario) -> Iterator[Finding]:
+    count, seen = len(scenario.names), set()
+    for k, link in enumerate(scenario.radio.links):
+        yield from _known(f"radio.links[{k}].from", link.from_, count)
+        yield from _known(f"radio.links[{k}].to", link.to, count)
+        if link.from_ == link.to:
+            yield f"radio.links[{k}]", f"host {link.to} at both ends", "two different hosts"
+        if (link.from_, link.to) in seen:
+            yield f"radio.links[{k}]", f"{link.from_} to {link.to} a second time", "each direction once"
+        seen.add((link.from_, link.to))
+
+
+def _node(scenario: Scenario) -> Iterator[Finding]:
+    node, radio = scenario.node, scenario.radio
+    if node.hello_up > node.hello_window:
+        yield ("node.hello_up", f"{node.hello_up} of the last {node.hello_window} beacons",
+               "at most node.hello_window")
+    if not node.rto_min <= node.rto_initial <= node.rto_max:
+        yield ("node.rto_initial", f"{node.rto_initial:g}",
+               f"a value between rto_min = {node.rto_min:g} and rto_max = {node.rto_max:g}")
+    for rate in ("base_rate", "data_rate"):
+        if getattr(node, rate) != getattr(radio, rate):
+            yield (f"node.{rate}", f"{getattr(node, rate):g} with radio.{rate} = {getattr(radio, rate):g}",
+                   f"leave node.{rate} out, it follows the radio")
+
+
+def _workload(scenario: Scenario) -> Iterator[Finding]:
+    workload, count, duration = scenario.workload, len(scenario.names), scenario.run.duration
+    if workload.kinds and workload.subscriptions > workload.kinds:
+        yield ("workload.subscriptions", f"{workload.subscriptions} of {workload.kinds} kinds",
+               "at most workload.kinds")
+    if workload.kinds and workload.start >= duration:
+        yield "workload.start", f"{workload.start:g} in a run of {duration:g} s", "a time within the run"
+    for name in ("subscribe", "publish"):
+        for k, row in enumerate(getattr(workload, name)):
+            key = f"workload.{name}[{k}]"
+            for host in row.hosts or ():
+                yield from _known(f"{key}.hosts", host, count)
+            if row.at >= duration:
+                yield f"{key}.at", f"{row.at:g} in a run of {duration:g} s", "a time within the run"
+            if row.until is not None and row.until <= row.at:
+                yield f"{key}.until", f"{row.until:g}", f"a time after at = {row.at:g}"
+
+
+def _faults(scenario: Scenario) -> Iterator[Finding]:
+    count, duration = len(scenario.names), scenario.run.duration
+    for k, fault in enumerate(scenario.faults):
+        if fault.at >= duration:
+            yield f"faults[{k}].at", f"{fault.at:g} in a run of {duration:g} s", "a time within the run"
+        if isinstance(fault, LinkFault):
+            for host in fault.link:
+                yield from _known(f"faults[{k}].link", host, count)
+            if fault.link[0] == fault.link[1]:
+                yield f"faults[{k}].link", f"host {fault.link[0]} at both ends", "two different hosts"
+        else:
+            yield from _known(f"faults[{k}].host", fault.host, count)
+
+
+def _known(key: str, host: int, count: int) -> Iterator[Finding]:
+    if host >= count:
+        yield key, f"host {host}", f"an id from 0 to {count - 1}"

@@ -1,0 +1,149 @@
+"""What is wrong with a scenario, in words: one line a problem, with file, key, finding and cure."""
+from __future__ import annotations
+
+import difflib
+import json
+import typing
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+_TYPES = {"float_type": "a number", "int_type": "a whole number", "string_type": "a text in quotes",
+          "bool_type": "true or false", "tuple_type": "a list, [..]", "dict_type": "a table, {..}",
+          "model_type": "a table, {..}", "model_attributes_type": "a table, {..}", "int_from_float": "a whole number"}
+
+
+class ScenarioError(Exception):
+    """A scenario that cannot be run; `problems` has one line for each thing wrong with it."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = list(problems)
+        super().__init__("\n".join(self.problems))
+
+
+def line(path: Path | str, key: str, found: str, cure: str) -> str:
+    """The one form in which every problem is told."""
+    return f"{path}: {key}: found {found}; {cure}"
+
+
+def from_validation(path: Path | str, error: ValidationError, schema: type[BaseModel]) -> list[str]:
+    """Pydantic's findings in our words, without doubles."""
+    told: dict[str, None] = {}
+    for problem in error.errors():
+        told[_tell(path, problem, schema)] = None
+    return list(told)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """` did you mean "x"?` for the nearest known word, or the words themselves."""
+    known = list(known)
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.55)
+    return f'did you mean "{close[0]}"?' if close else f"known: {', '.join(known)}"
+
+
+def _tell(path: Path | str, problem: dict, schema: type[BaseModel]) -> str:
+    kind, context, found = problem["type"], problem.get("ctx", {}), show(problem["input"])
+    key = key_text(problem["loc"])
+    if kind == "extra_forbidden":
+        return line(path, key, "an unknown key", _unknown(problem["loc"], schema))
+    if kind == "missing":
+        return line(path, key, "nothing", f"add it ({_description(problem['loc'], schema)})")
+    if kind == "union_tag_invalid":
+        model = problem["input"].get("model")
+        tags = [tag.strip("'<> ") for tag in context["expected_tags"].split(",")]
+        names = [tag for tag in tags if tag != "trace"]
+        if model is None:
+            return line(path, key, "neither a model nor a trace", f"add model = {_or(names)}, or trace = a file")
+        return line(path, f"{key}.model", show(model), f"one of {_or(names)}, {nearest(str(model), names)}")
+    return line(path, key, found, _cure(kind, context))
+
+
+def _cure(kind: str, context: dict) -> str:
+    bounds = {"greater_than": ("gt", "above {}"), "greater_than_equal": ("ge", "{} or more"),
+              "less_than": ("lt", "below {}"), "less_than_equal": ("le", "{} or less"),
+              "string_too_long": ("max_length", "at most {} characters"), "string_pattern_mismatch": ("pattern", "{}"),
+              "string_too_short": ("min_length", "at least {} characters")}
+    if kind in _TYPES:
+        return _TYPES[kind]
+    if kind in bounds:
+        name, text = bounds[kind]
+        value = context[name]
+        if kind == "string_pattern_mismatch":
+            return "1 to 32 letters, digits, _, . or -"
+        return text.format(f"{value:g}" if isinstance(value, float) else value)
+    if kind == "literal_error":
+        return f"one of {context['expected']}".replace("'", '"')
+    if kind == "too_short":
+        return f"at least {context['min_length']} of them"
+    if kind == "too_long":
+        return f"at most {context['max_length']} of them"
+    if kind == "finite_number":
+        return "a finite number"
+    return "something that fits; see docs/scenario.md"
+
+
+def _unknown(place: tuple, schema: type[BaseModel]) -> str:
+    model = _model_at(place[:-1], schema)
+    if place[-1] == "model" and "<trace>" in place:
+        return "a trace and a model exclude each other, take one of them out"
+    if place[-1] in ("link", "host") and place[0] == "faults":
+        return "a fault strikes a host or a link, take one of them out"
+    return nearest(str(place[-1]), [field.alias or name for name, field in model.model_fields.items()])
+
+
+def _description(place: tuple, schema: type[BaseModel]) -> str:
+    model = _model_at(place[:-1], schema)
+    for name, field in model.model_fields.items():
+        if place[-1] in (name, field.alias):
+            return field.description or "a table"
+    return "it is needed"
+
+
+def _model_at(place: tuple, schema: type[BaseModel]) -> type[BaseModel]:
+    """The section that stands at a place of pydantic's; tags of unions are written <tag>."""
+    candidates = [schema]
+    for part in place:
+        if isinstance(part, int):
+            continue
+        if part.startswith("<"):
+            candidates = [m for m in candidates if _answers_to(m, part.strip("<>"))]
+            continue
+        candidates = [model for candidate in candidates for name, field in candidate.model_fields.items()
+                      if part in (name, field.alias) for model in _models_in(field.annotation)]
+    return candidates[0]
+
+
+def _answers_to(model: type[BaseModel], tag: str) -> bool:
+    field = model.model_fields.get("model")
+    return field.default == tag if field else tag in model.model_fields
+
+
+def _models_in(annotation: object) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in typing.get_args(annotation) for model in _models_in(part)]
+
+
+def key_text(place: Iterable[str | int]) -> str:
+    """`radio.links[2].loss` from the parts of a place, tags of unions left out."""
+    text = ""
+    for part in place:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif not part.startswith("<"):
+            text += f".{part}" if text else part
+    return text or "the file"
+
+
+def show(value: object) -> str:
+    """A value as TOML would write it, shortened."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        text = str(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _or(words: list[str]) -> str:
+    return " or ".join(f'"{word}"' for word in words)

@@ -1,0 +1,144 @@
+"""One TOML file says what happens, where and when; here it is read, completed and written again.
+
+Times in s, lengths in m, speeds in m/s, powers in dBm, rates in bit/s, always. Everything is
+checked before anything starts; every default stands in what `to_toml` writes, so that a run can be
+repeated from its own output.
+"""
+from __future__ import annotations
+
+import copy
+import tomllib
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tomli_w
+from pydantic import Field, ValidationError
+
+import mobility
+from topologies import check, fill
+from topologies.faults import Fault, Faults, HostFault, LinkFault
+from topologies.motion import Mobility, RandomWaypoint, Static, Trace
+from topologies.node import Node
+from topologies.problems import ScenarioError, from_validation, line
+from topologies.radio import LogDistanceRadio, Radio, RadioLink, UnitDiskRadio
+from topologies.run import Hosts, Run
+from topologies.section import Section
+from topologies.workload import Publish, Subscribe, Workload
+
+__all__ = ["Fault", "HostFault", "Hosts", "LinkFault", "LogDistanceRadio", "Mobility", "Node", "Publish", "Radio",
+           "RadioLink", "RandomWaypoint", "Run", "Scenario", "ScenarioError", "Static", "Subscribe", "Trace",
+           "UnitDiskRadio", "Workload", "load"]
+
+
+class Scenario(Section):
+    """A complete scenario. Hosts are known by their ids 0 .. count - 1 everywhere in it."""
+
+    run: Run = Field(description="the table [run]")
+    hosts: Hosts = Field(description="the table [hosts]")
+    mobility: Mobility = Field(description="the table [mobility]")
+    radio: Radio = Field(default_factory=UnitDiskRadio, description="the table [radio]")
+    node: Node = Field(default_factory=Node, description="the table [node]")
+    workload: Workload = Field(description="the table [workload]")
+    faults: Faults = Field((), description="the tables [[faults]]")
+
+    @property
+    def names(self) -> list[str]:
+        """The hosts' names by id; without names of their own the ids as text."""
+        return list(self.hosts.names or map(str, range(self.hosts.count or 0)))
+
+    def movement(self) -> mobility.Movement:
+        """Where the hosts of this run are from 0 to its duration, whatever it comes from.
+
+        The same movement again from a trace of it that was written (BonnMotion, bit by bit).
+        Raises mobility.TraceError.
+        """
+        motion, names, duration = self.mobility, self.names, self.run.duration
+        if isinstance(motion, Trace):
+            whole = _read_trace(motion.trace, motion.format, _stamp(motion.trace))
+            return whole.first(len(names), names).window(motion.start, duration)
+        if isinstance(motion, Static):
+            parts = [mobility.Trajectory(np.zeros(1), np.array([place])) for place in motion.positions]
+            return mobility.Movement(names, parts, duration)
+        model = mobility.random_waypoint(len(names), motion.area, motion.speed, motion.pause, duration,
+                                         self.run.seed, motion.start)
+        return model.first(len(names), names).window(0.0, duration)
+
+    def to_toml(self, trace: str | None = None) -> str:
+        """The scenario with all its defaults; loads to an equal one.
+
+        `trace`: where a copy of `movement()` in BonnMotion's format lies, relative to where the
+        text will be; a scenario that replays a trace then names this copy instead.
+        """
+        tables = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        if trace is not None and isinstance(self.mobility, Trace):
+            tables["mobility"] = {"trace": trace, "format": "bonnmotion", "start": 0.0}
+        return tomli_w.dumps(tables)
+
+
+def load(path: str | Path, overrides: Mapping[str, Any] = {}) -> Scenario:
+    """Read, complete and check a scenario.
+
+    overrides: values put in place of the file's, under dotted keys ("run.seed": 3) or as tables.
+    Raises ScenarioError with every problem found, one line each: file, key, finding, cure.
+    """
+    path = Path(path)
+    tables = _override(_read(path), overrides)
+    problems = fill.defaults(path, tables, lambda motion: _trace_of(path, motion))
+    try:
+        scenario = Scenario.model_validate(tables)
+    except ValidationError as error:
+        raise ScenarioError(problems + from_validation(path, error, Scenario)) from None
+    problems += check.problems(path, scenario, lambda: _trace_of(path, tables["mobility"]))
+    if problems:
+        raise ScenarioError(problems)
+    return scenario
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ScenarioError([f"{path}: no such file; give a scenario, such as topologies/park-30.toml"]) from None
+    except OSError as error:
+        raise ScenarioError([f"{path}: cannot be read: {error.strerror}; give a scenario file"]) from None
+    except UnicodeDecodeError:
+        raise ScenarioError([f"{path}: not a text file; give a scenario in TOML"]) from None
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError([f"{path}: not TOML: {error}; correct that line"]) from None
+
+
+def _override(tables: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    tables = copy.deepcopy(tables)
+    for key, value in overrides.items():
+        *sections, last = key.split(".")
+        table = tables
+        for section in sections:
+            table = table.setdefault(section, {})
+            if not isinstance(table, dict):
+                raise ScenarioError([line("override", key, "a key inside something that is no table", "leave it out")])
+        if isinstance(value, Mapping) and isinstance(table.get(last), dict):
+            table[last] = _override(table[last], value)
+        else:
+            table[last] = copy.deepcopy(value)
+    return tables
+
+
+def _trace_of(path: Path, motion: dict[str, Any]) -> mobility.Movement:
+    return _read_trace(motion["trace"], motion["format"], _stamp(motion["trace"]))
+
+
+def _stamp(trace: str) -> tuple[int, int] | None:
+    """What changes when the file does, so that a trace is read once and not served stale."""
+    try:
+        status = Path(trace).stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
+@lru_cache(maxsize=4)
+def _read_trace(trace: str, format: str, stamp: object) -> mobility.Movement:
+    return mobility.read(trace, format)
