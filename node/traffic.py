@@ -56,7 +56,7 @@ class Traffic:
 
 def _count(counters: dict[str, list[int]], messages: tuple[wire.Message, ...], size: int) -> None:
     for message in messages[1:]:
-        length = len(wire.encode_message(message))
+        length = wire.encoded_size(message)
         size -= length
         _add(counters, message, length)
     if messages:

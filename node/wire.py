@@ -134,6 +134,11 @@ def encode_message(message: Message) -> bytes:
     return encoded
 
 
+def encoded_size(message: Message) -> int:
+    """Bytes that a message of hop scope takes in a datagram's body."""
+    return len(cbor2.dumps(_pack(message, "hop")))
+
+
 def decode_message(encoded: bytes) -> Message:
     """The message that was cut into fragments; Malformed as for `decode`."""
     if len(encoded) > MAX_MESSAGE:
