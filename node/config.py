@@ -25,7 +25,7 @@ class NodeConfig:
     # reliable channels
     rto_initial: float = 0.3  # s, RFC 6298 with these bounds
     rto_min: float = 0.05  # s
-    rto_max: float = 1.0  # s
+    rto_max: float = 0.5  # s
     channel_window: int = 32  # messages in flight (at most 64)
     channel_queue: int = 262144  # bytes waiting and in flight, per link
     channel_give_up: float = 3.0  # s without an acknowledgement of anything in flight

@@ -1,0 +1,329 @@
+"""Reliable FIFO channels to the tree neighbors, over datagrams that may be lost, doubled or late.
+
+The papers assume such links (cugola-frey-murphy-picco-dynamic-topology, section II). One channel per link
+incarnation: its nonce is in every DATA, FRAGMENT and ACK, so that nothing leaks from a dead incarnation into
+its successor; a message of a nonce that nobody knows is answered by RESET and changes nothing.
+
+Everything queued in one instant leaves together at its end: what goes to the same neighbor shares datagrams, with
+the acknowledgements due to it; a message for several neighbors is broadcast where `airtime` finds that
+cheaper. Retransmissions are unicast. The state of one channel is in `channel`.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from node import wire
+from node.airtime import broadcast_is_cheaper
+from node.channel import PIECE, SEQUENCES, SPAN, Channel, Flight, Parcel
+from node.ids import EventId, LinkId, NodeId, Peer
+
+BODY = wire.MAX_DATAGRAM - wire.overhead(b"some secret") - 2  # bytes of messages; more than 23 take 2 to count
+ENVELOPE = 7  # bytes at most that a DATA or FRAGMENT adds to what it carries, without addressees
+ADDRESSEE = 16  # bytes at most of one addressee
+ACK = 27  # bytes at most of an ACK
+ADDRESSEES = 16  # of one DATA
+CONTROL_RESERVE = 65536  # bytes of queue that events may not use, over `channel_queue`
+RESETS = 64  # RESETs remembered, and the most in RESET_PAUSE
+RESET_PAUSE = 0.2  # s between two RESETs for the same link
+
+Send = tuple[Channel, Flight]  # one transmission to one neighbor
+Item = tuple[wire.Message, int, list[Send]]  # a message on its way out, its size at most, what it carries
+
+
+class Links:
+    """All channels of a node.
+
+    Upcalls to the core: `link_message(link, message)`, `link_failed(link, reason)` (reason channel: no
+    acknowledgement for `channel_give_up`; reset: the far end knows no such link; overflow: a message that is not
+    an event found the queue full; malformed: what came cannot be put together), `link_pending(link)` and
+    `link_heard(link)`. Services used: `broadcast`, `unicast`, `two_way()`, `dropped(reason)`.
+    """
+
+    def __init__(self, core) -> None:
+        self._core = core
+        self._env = core.env
+        self._config = core.config
+        self._me: NodeId = core.me.node
+        self._channels: dict[tuple[NodeId, int], Channel] = {}  # by far end and nonce
+        self._links: dict[LinkId, Channel] = {}
+        self._ready: dict[Channel, None] = {}  # with something to send at the end of this instant
+        self._failing: dict[Channel, str] = {}
+        self._flush_set = False
+        self._resets: dict[tuple[NodeId, int], float] = {}
+        self.hop_messages: dict[type, Callable] = {
+            wire.Data: self._data, wire.Fragment: self._data, wire.Ack: self._ack, wire.Reset: self._reset}
+
+    # ---- the core's operations --------------------------------------------------------------
+    def open(self, link: LinkId) -> None:
+        """Begin a channel at sequence number 0; harmless when it is open."""
+        if link in self._links:
+            return
+        far = link.far_end(self._me)
+        channel = Channel(link, far, self._config)
+        self._links[link] = self._channels[far, link.nonce] = channel
+
+    def close(self, link: LinkId) -> None:
+        """End a channel; events not acknowledged are recorded as dropped. Harmless when it is closed."""
+        channel = self._links.pop(link, None)
+        if channel is None:
+            return
+        del self._channels[channel.far, link.nonce]
+        self._ready.pop(channel, None)
+        self._failing.pop(channel, None)
+        for event in channel.undelivered_events():
+            self._env.record("event_dropped", event=event, link=str(link), reason="link_lost")
+        channel.end()
+
+    def send(self, links: Sequence[LinkId], message: wire.Message) -> None:
+        """Queue a message in the channels of these links. What finds no room is recorded.
+
+        An event is then dropped on that link. Anything else fails the link, because neither end may go on
+        as if the other had been told. ValueError for a message larger than a channel carries.
+        """
+        parcels = self._parcels(message)
+        size = sum(p.size for p in parcels)
+        event = parcels[0].event
+        limit = self._config.channel_queue + (CONTROL_RESERVE if event is None else 0)
+        for link in links:
+            channel = self._links.get(link)
+            if channel is None or channel.closed:
+                if event is not None:
+                    self._env.record("event_dropped", event=event, link=str(link), reason="link_lost")
+                continue
+            if channel.queued_bytes + size > limit or channel.position + len(parcels) > SEQUENCES - SPAN:
+                self._overflow(channel, message, event)
+                continue
+            channel.queue.extend(parcels)
+            channel.queued_bytes += size
+            self._wake(channel)
+
+    def sent_position(self, link: LinkId) -> int:
+        """How many sequence numbers all that was queued so far takes; 0 if the link is not open."""
+        channel = self._links.get(link)
+        return channel.position if channel is not None else 0
+
+    def received_position(self, link: LinkId) -> int:
+        """How many sequence numbers were delivered, the message being delivered included."""
+        channel = self._links.get(link)
+        return channel.expected if channel is not None else 0
+
+    # ---- queueing ---------------------------------------------------------------------------
+    @staticmethod
+    def _parcels(message: wire.Message) -> list[Parcel]:
+        event = str(EventId(message.source, message.epoch, message.sequence)) if type(message) is wire.Event else None
+        encoded = wire.encode_message(message)
+        size = len(encoded)
+        if size <= PIECE:
+            return [Parcel(message, b"", True, size, event)]
+        return [Parcel(None, encoded[i:i + PIECE], i + PIECE >= size, min(PIECE, size - i), event)
+                for i in range(0, size, PIECE)]
+
+    def _overflow(self, channel: Channel, message: wire.Message, event: str | None) -> None:
+        link = str(channel.link)
+        self._env.record("queue_overflow", link=link, message=message.name)
+        if event is not None:
+            self._env.record("event_dropped", event=event, link=link, reason="overflow")
+        if event is None or channel.position > SEQUENCES - 2 * SPAN:
+            self._failing[channel] = "overflow"
+            self._wake(channel)
+
+    def _wake(self, channel: Channel) -> None:
+        self._ready[channel] = None
+        if not self._flush_set:
+            self._flush_set = True
+            self._env.call_later(0.0, self._flush)
+
+    # ---- sending ----------------------------------------------------------------------------
+    def _flush(self) -> None:
+        self._flush_set = False
+        failing, self._failing = self._failing, {}
+        for channel, reason in failing.items():
+            self._fail(channel, reason)
+        ready, self._ready = self._ready, {}
+        now = self._env.now()
+        fresh: dict[Parcel, list[Send]] = {}
+        outgoing: dict[tuple[NodeId, ...], list[Item]] = {}  # by addressees; several: a broadcast
+        for channel in ready:
+            if channel.closed:
+                continue
+            for flight in channel.take_lost():
+                self._put(outgoing, [(channel, flight)])
+            for flight in channel.take():
+                fresh.setdefault(flight.parcel, []).append((channel, flight))
+        for parcel, sends in fresh.items():
+            for group in self._groups(parcel, sends):
+                self._put(outgoing, group)
+        self._add_acknowledgements(outgoing, [c for c in ready if not c.closed])
+        for addressees, items in outgoing.items():
+            self._transmit(addressees, items, now)
+        for channel in ready:
+            self._set_timer(channel)
+
+    def _groups(self, parcel: Parcel, sends: list[Send]) -> list[list[Send]]:
+        """Who of its addressees share a transmission: all (by broadcast), or nobody."""
+        if len(sends) > 1 and self._config.multicast:
+            missing = [channel.missing for channel, _ in sends]
+            bystanders = max(len(self._core.two_way()) - len(sends), 0)
+            if broadcast_is_cheaper(parcel.size + ENVELOPE + ADDRESSEE * len(sends), missing, bystanders,
+                                    self._config.base_rate, self._config.data_rate):
+                most = min(ADDRESSEES, (BODY - ENVELOPE - parcel.size) // ADDRESSEE)
+                return [sends[i:i + most] for i in range(0, len(sends), most)]
+        return [[send] for send in sends]
+
+    @staticmethod
+    def _put(outgoing: dict[tuple[NodeId, ...], list[Item]], group: list[Send]) -> None:
+        parcel = group[0][1].parcel
+        message = parcel.addressed(tuple((c.far, c.link.nonce, f.sequence) for c, f in group))
+        size = parcel.size + ENVELOPE + ADDRESSEE * len(group)
+        outgoing.setdefault(tuple(c.far for c, _ in group), []).append((message, size, group))
+
+    @staticmethod
+    def _add_acknowledgements(outgoing: dict[tuple[NodeId, ...], list[Item]], ready: list[Channel]) -> None:
+        """An ACK rides with whatever goes to its addressee; alone only if it can wait no longer."""
+        for channel in ready:
+            if not channel.unacknowledged:
+                continue
+            company = next((a for a in outgoing if channel.far in a), None)
+            if company is not None:
+                outgoing[company].append((channel.acknowledgement(), ACK, []))
+            elif channel.ack_now:
+                outgoing[channel.far,] = [(channel.acknowledgement(), ACK, [])]
+
+    def _transmit(self, addressees: tuple[NodeId, ...], items: list[Item], now: float) -> None:
+        """Fill datagrams with the items, in order, and hand them to the radio."""
+        batch: list[wire.Message] = []
+        room = BODY
+        for message, size, group in items:
+            if size > room:
+                self._hand_over(addressees, batch)
+                batch, room = [], BODY
+            batch.append(message)
+            room -= size
+            for channel, flight in group:
+                channel.transmitted(flight, now, len(group) > 1)
+        self._hand_over(addressees, batch)
+
+    def _hand_over(self, addressees: tuple[NodeId, ...], batch: list[wire.Message]) -> None:
+        if len(addressees) > 1:
+            self._core.broadcast(*batch)
+        else:
+            self._core.unicast(addressees[0], *batch)
+
+    # ---- time -------------------------------------------------------------------------------
+    def _set_timer(self, channel: Channel) -> None:
+        """Have the timer run no later than the deadline; it is not moved back at each ACK, it looks again."""
+        deadline = channel.deadline()
+        if channel.closed or deadline is None:
+            return
+        if channel.timer is not None:
+            if channel.timer_at <= deadline:
+                return
+            channel.timer.cancel()
+        channel.timer_at = deadline
+        channel.timer = self._env.call_later(max(deadline - self._env.now(), 0.0), lambda: self._timer_ran(channel))
+
+    def _timer_ran(self, channel: Channel) -> None:
+        channel.timer = None
+        deadline = channel.deadline()
+        if deadline is None or channel.closed:
+            return
+        now = self._env.now()
+        if now < deadline - 1e-9:
+            self._set_timer(channel)
+        elif channel.timed_out(now, BODY - ENVELOPE - ADDRESSEE):
+            self._wake(channel)
+        else:
+            self._fail(channel, "channel")
+
+    def _ack_timer_ran(self, channel: Channel) -> None:
+        channel.ack_timer = None
+        if channel.unacknowledged and not channel.closed:
+            channel.ack_now = True
+            self._wake(channel)
+
+    def _fail(self, channel: Channel, reason: str) -> None:
+        """Tell the core once; it closes the link. Until then the channel is mute, and keeps what close() records."""
+        if channel.closed:
+            return
+        channel.closed = True
+        self._core.link_failed(channel.link, reason)
+
+    # ---- receiving --------------------------------------------------------------------------
+    def _data(self, sender: Peer, message: wire.Data | wire.Fragment) -> None:
+        me = self._me
+        for node, nonce, sequence in message.addressees:
+            if node == me:
+                channel = self._channels.get((sender.node, nonce)) or self._unknown(sender, nonce)
+                if channel is not None and not channel.closed:
+                    self._arrived(channel, sequence, message)
+                return
+
+    def _unknown(self, sender: Peer, nonce: int) -> Channel | None:
+        """A message of a link that is not open: it may be just about to open, else it is dead."""
+        link = LinkId.between(self._me, sender.node, nonce)
+        if self._core.link_pending(link):
+            self._core.link_heard(link)
+            return self._links.get(link)  # still none: the far end sends it again
+        self._core.dropped("dead_link")
+        now = self._env.now()
+        key = (sender.node, nonce)
+        if now - self._resets.get(key, -RESET_PAUSE) < RESET_PAUSE:
+            return None
+        if len(self._resets) >= RESETS:
+            self._resets = {k: t for k, t in self._resets.items() if now - t < RESET_PAUSE}
+            if len(self._resets) >= RESETS:
+                return None
+        self._resets[key] = now
+        self._core.unicast(sender.node, wire.Reset(nonce))
+        return None
+
+    def _arrived(self, channel: Channel, sequence: int, message: wire.Data | wire.Fragment) -> None:
+        for content in channel.arrived(sequence, message):
+            if type(content) is wire.Data and not channel.assembling:
+                inner = content.message
+            else:
+                try:
+                    inner = self._assemble(channel, content)
+                except ValueError:
+                    self._core.dropped("malformed")
+                    self._fail(channel, "malformed")
+                    return
+                if inner is None:
+                    continue
+            self._core.link_message(channel.link, inner)
+            if channel.closed:
+                return
+        if channel.ack_now:
+            self._wake(channel)
+        elif channel.ack_timer is None:
+            channel.ack_timer = self._env.call_later(self._config.ack_delay, lambda: self._ack_timer_ran(channel))
+
+    @staticmethod
+    def _assemble(channel: Channel, content: wire.Data | wire.Fragment) -> wire.Message | None:
+        if type(content) is wire.Data:
+            raise ValueError("a message between the pieces of another")
+        whole = channel.assemble(content)
+        if whole is None:
+            return None
+        try:
+            return wire.decode_message(whole)
+        except wire.Malformed as error:
+            raise ValueError(error.reason) from error
+
+    def _ack(self, sender: Peer, message: wire.Ack) -> None:
+        if message.to != self._me:
+            return  # rides in a broadcast, for another
+        channel = self._channels.get((sender.node, message.nonce))
+        if channel is None or channel.closed:
+            return
+        if channel.acknowledged(message.expected, message.beyond, self._env.now()):
+            if channel.lost or channel.queue:
+                self._wake(channel)
+            else:
+                self._set_timer(channel)
+
+    def _reset(self, sender: Peer, message: wire.Reset) -> None:
+        """Counts only from the far end itself: the key is the sender's own id, whoever else knows the nonce."""
+        channel = self._channels.get((sender.node, message.nonce))
+        if channel is not None:
+            self._fail(channel, "reset")

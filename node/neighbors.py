@@ -1,0 +1,336 @@
+"""Who is in radio range, both ways: HELLO beacons, hysteresis, restarts and doubled identities.
+
+cugola-murphy-picco-mobile-environment, section 5.1.1 (neighbors are known by beacons); the rest is the
+design's: only two-way links count, a lossy link does not flap, a new epoch replaces the old session at once.
+
+A neighbor comes up when `hello_up` of its last `hello_window` beacons arrived and the latest of them lists
+us. It goes down when nothing at all was heard of it for as long as `patience` beacons take. Three
+beacons in a row are missed every 37 beacons on a link that loses 30 %, so a fixed count would flap; the count
+follows the loss measured from the gaps in the beacons' sequence numbers, between `hello_losses` and
+PATIENCE_MOST, such that a run of that length is rarer than RUN_ODDS a beacon. A link that loses nothing and
+vanishes is thus noticed after three intervals, a 30 % link after nine and flaps about once in a day
+(tests/node/test_neighbors.py measures both). Where the reliable channel carries traffic it notices earlier.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from node import wire
+from node.environment import Timer
+from node.ids import Epoch, NodeId, Peer
+
+PEERS = 256  # lives of nodes remembered; more are turned away
+LISTED = 64  # of them named by one beacon
+DIGESTS = 16  # likewise
+REPLAY_WINDOW = 64  # counters behind the newest that are still told apart
+BEACONS = 16  # beacons remembered a neighbor
+FORGET = 600.0  # s of silence after which a life is no longer remembered
+STRANGE = 4  # datagrams of a superseded life that make a second living node of the same id
+CONFLICT_PAUSE = 60.0  # s between two records of one conflict
+
+RUN_ODDS = 2e-5  # probability a beacon of a run of losses that ends a living neighbor
+PATIENCE_MOST = 10  # beacons
+PRIOR_LOSS, PRIOR_BEACONS = 0.3, 2  # what is assumed of a link before its first beacon, and how firmly
+LOSS_MEMORY = 32  # beacons over which the loss is averaged
+
+BODY = wire.MAX_DATAGRAM - wire.overhead(b"some secret")  # bytes that a beacon may take
+HELLO_BYTES, HEARD_BYTES, DIGEST_BYTES = 48, 13, 27  # at most: the fixed fields, one entry of each list
+
+REPLAY_MASK = (1 << REPLAY_WINDOW) - 1
+BEACON_MASK = (1 << BEACONS) - 1
+
+
+def patience(loss: float, least: int) -> int:
+    """Beacons in a row to miss before a neighbor whose beacons get lost with probability `loss` is gone.
+
+    The smallest n with loss**n <= RUN_ODDS, between `least` and PATIENCE_MOST (or `least` if that is more).
+    """
+    if loss <= 0.0:
+        return least
+    if loss >= 1.0:
+        return max(least, PATIENCE_MOST)
+    return max(least, min(PATIENCE_MOST, math.ceil(math.log(RUN_ODDS) / math.log(loss))))
+
+
+class Neighbor:
+    """What is known of one life of one node in range."""
+
+    __slots__ = (
+        "beacons",
+        "counter",
+        "heard_at",
+        "interval",
+        "loss",
+        "newest",
+        "patience",
+        "peer",
+        "samples",
+        "seen",
+        "sequence",
+        "since",
+        "strange",
+        "theirs",
+        "timer",
+        "two_way",
+        "unlisted",
+    )
+
+    def __init__(self, peer: Peer, counter: int, now: float, interval: float) -> None:
+        self.peer = peer
+        self.since = now
+        self.counter = counter  # the highest of its datagrams
+        self.seen = 1  # bit i: the datagram `counter - i` has come
+        self.newest = True  # the datagram being handled is the highest so far
+        self.heard_at = now
+        self.strange = 0  # datagrams of another life under the same id, or far behind the counter
+        self.interval = interval
+        self.two_way = False
+        self.timer: Timer | None = None
+        self.forget_beacons()
+
+    def forget_beacons(self) -> None:
+        """Begin anew, as if no beacon had ever come."""
+        self.sequence: int | None = None  # of the latest beacon
+        self.beacons = 0  # bit i: beacon `sequence - i` has come
+        self.loss = PRIOR_LOSS
+        self.samples = PRIOR_BEACONS
+        self.unlisted = 0  # latest beacons in a row that do not list us
+        self.theirs = 0  # of our last BEACONS beacons it has
+        self.patience = PATIENCE_MOST * self.interval
+
+    def beacon(self, sequence: int, interval: float, least: int) -> None:
+        """Count a beacon, and the ones missed before it."""
+        gap = 1 if self.sequence is None else min(sequence - self.sequence, BEACONS)
+        for missed in range(gap - 1, -1, -1):
+            self.samples = min(self.samples + 1, LOSS_MEMORY)
+            self.loss += ((1.0 if missed else 0.0) - self.loss) / self.samples
+        self.beacons = (self.beacons << gap | 1) & BEACON_MASK
+        self.sequence = sequence
+        self.interval = interval
+        # a quarter more, because the beacons jitter
+        self.patience = (patience(self.loss, least) + 0.25) * interval
+
+    def accepts(self, counter: int) -> bool:
+        """Slide the window over this life's datagrams; False for one that has come before."""
+        ahead = counter - self.counter
+        if ahead > 0:
+            self.seen = (self.seen << ahead | 1) & REPLAY_MASK if ahead < REPLAY_WINDOW else 1
+            self.counter = counter
+            self.newest = True
+            return True
+        self.newest = False
+        bit = 1 << -ahead if ahead > -REPLAY_WINDOW else 0
+        if not bit:
+            self.strange += 1
+            return False
+        if self.seen & bit:
+            return False
+        self.seen |= bit
+        return True
+
+
+class Neighbors:
+    """The neighbor set of a node: sends its beacons and judges those of others.
+
+    Upcalls to the core: `neighbor_up(peer)`, `neighbor_down(peer, reason)` with reason silent, one_way,
+    restarted or channel, and `hello_received(peer, hello)` for beacons of two-way neighbors.
+    Services of the core used: `broadcast`, `tree_status()`, `digests()`, `counter`.
+    """
+
+    def __init__(self, core) -> None:
+        self._core = core
+        self._env = core.env
+        self._config = core.config
+        self._me: Peer = core.me
+        self._table: dict[NodeId, Neighbor] = {}
+        self._conflicts: dict[NodeId, float] = {}  # id -> when last recorded
+        self._refusing_until = -math.inf
+        self._refusal_recorded = -math.inf
+        self._sequence = 0
+        self._rotation = 0
+        self._timer: Timer | None = None
+        self._window = (1 << min(self._config.hello_window, BEACONS)) - 1
+        self.two_way: dict[NodeId, Peer] = {}
+        self.hop_messages: dict[type, Callable] = {wire.Hello: self._hello}
+
+    # ---- inputs -----------------------------------------------------------------------------
+    def start(self) -> None:
+        """Begin to beacon, at a random moment of the first interval."""
+        self._timer = self._env.call_later(self._env.random.uniform(0.0, self._config.hello_interval), self._beacon)
+
+    def stop(self) -> None:
+        """Fall silent; no more upcalls."""
+        if self._timer is not None:
+            self._timer.cancel()
+        for entry in self._table.values():
+            if entry.timer is not None:
+                entry.timer.cancel()
+
+    def heard(self, sender: Peer, counter: int) -> bool:
+        """Note a valid datagram; False if it is to be dropped: replayed, of a past life, or from a twin of ours."""
+        entry = self._table.get(sender.node)
+        if entry is None or entry.peer != sender:
+            return self._heard_unfamiliar(entry, sender, counter)
+        if not entry.accepts(counter):
+            if entry.strange >= STRANGE:
+                entry.strange = 0
+                self._conflict(sender.node, sender.epoch, sender.epoch)
+            return False
+        entry.heard_at = self._env.now()
+        return True
+
+    def channel_failed(self, node: NodeId) -> None:
+        """The reliable channel to this neighbor gave up: it has to earn its place again."""
+        entry = self._table.get(node)
+        if entry is not None and entry.two_way:
+            self._down(entry, "channel")
+
+    def quality(self, node: NodeId) -> float:
+        """Share of the latest beacons that crossed, there times back; 0 for a stranger."""
+        entry = self._table.get(node)
+        return entry.beacons.bit_count() * entry.theirs / BEACONS**2 if entry is not None else 0.0
+
+    # ---- lives ------------------------------------------------------------------------------
+    def _heard_unfamiliar(self, entry: Neighbor | None, sender: Peer, counter: int) -> bool:
+        now = self._env.now()
+        if sender.node == self._me.node:
+            # a datagram of our own that came back is no twin's; a higher counter cannot be our own
+            if sender.epoch != self._me.epoch or counter > self._core.counter:
+                self._conflict(sender.node, self._me.epoch, sender.epoch)
+            return False
+        if entry is None:
+            if len(self._table) >= PEERS and not self._make_room(now):
+                return False
+        elif sender.epoch < entry.peer.epoch:
+            # late datagrams of the life before are no wonder for a moment; afterwards somebody lives it
+            if now - entry.since > 2 * entry.interval:
+                entry.strange += 1
+                if entry.strange >= STRANGE:
+                    entry.strange = 0
+                    self._conflict(sender.node, sender.epoch, entry.peer.epoch)
+            return False
+        else:
+            self._down(entry, "restarted")
+        self._table[sender.node] = Neighbor(sender, counter, now, self._config.hello_interval)
+        return True
+
+    def _make_room(self, now: float) -> bool:
+        """Forget whoever is silent longest, of those that are no neighbors; False if all are heard now."""
+        if now < self._refusing_until:
+            return False
+        silent = [e for e in self._table.values() if not e.two_way and now - e.heard_at > e.patience]
+        if silent:
+            del self._table[min(silent, key=lambda e: e.heard_at).peer.node]
+            return True
+        self._refusing_until = now + self._config.hello_interval / 4
+        if now - self._refusal_recorded >= CONFLICT_PAUSE:
+            self._refusal_recorded = now
+            self._env.record("refused", what="neighbors", limit=PEERS)
+        return False
+
+    def _conflict(self, node: NodeId, one: Epoch, other: Epoch) -> None:
+        now = self._env.now()
+        if now - self._conflicts.get(node, -math.inf) < CONFLICT_PAUSE:
+            return
+        if len(self._conflicts) >= PEERS and node not in self._conflicts:
+            del self._conflicts[next(iter(self._conflicts))]
+        self._conflicts[node] = now
+        self._env.record("identity_conflict", other=node, epochs=sorted((one, other)))
+
+    # ---- beacons ----------------------------------------------------------------------------
+    def _beacon(self) -> None:
+        config = self._config
+        self._timer = self._env.call_later(config.hello_interval * self._env.random.uniform(0.9, 1.1), self._beacon)
+        self._sequence += 1
+        digests = tuple(self._core.digests()[:DIGESTS])
+        room = (BODY - HELLO_BYTES - DIGEST_BYTES * len(digests)) // HEARD_BYTES
+        heard, hearing = self._listing(min(LISTED, room))
+        status = self._core.tree_status()
+        self._core.broadcast(wire.Hello(
+            sequence=self._sequence, interval=min(round(config.hello_interval * 1000), 0xFFFF), heard=tuple(heard),
+            hearing=hearing, leader=status.leader, leader_sequence=status.leader_sequence,
+            depth=min(status.depth, 0xFF), seeking=status.seeking, digests=digests))
+
+    def _listing(self, most: int) -> tuple[list[tuple[NodeId, Epoch, int]], int]:
+        """Whom we hear now, at most so many of them and others the next time; and how many they are in all."""
+        now = self._env.now()
+        for node in [n for n, e in self._table.items() if not e.two_way and now - e.heard_at > FORGET]:
+            del self._table[node]
+        heard = [(e.peer.node, e.peer.epoch, e.beacons.bit_count()) for e in self._table.values()
+                 if e.beacons and now - e.heard_at <= e.patience]
+        hearing = len(heard)
+        if hearing > most:
+            start = self._rotation % hearing
+            self._rotation = start + most
+            heard = (heard + heard)[start:start + most]
+        return heard, hearing
+
+    def _hello(self, sender: Peer, hello: wire.Hello) -> None:
+        entry = self._table[sender.node]  # `heard` has seen to that
+        if entry.sequence is not None and hello.sequence <= entry.sequence:
+            if entry.newest:  # its datagrams go forward and its beacons back: two lives in one
+                self._conflict(sender.node, sender.epoch, sender.epoch)
+            return
+        own = self._config.hello_interval
+        entry.beacon(hello.sequence, min(max(hello.interval / 1000, own / 4), own * 4), self._config.hello_losses)
+        listed = self._listed(entry, hello)
+        if entry.two_way:
+            if not listed and entry.unlisted >= self._rotations(hello):
+                self._down(entry, "one_way")
+        elif listed and (entry.beacons & self._window).bit_count() >= self._config.hello_up:
+            self._up(entry)
+        if entry.two_way:
+            self._core.hello_received(sender, hello)
+
+    def _listed(self, entry: Neighbor, hello: wire.Hello) -> bool:
+        me = self._me.node
+        for node, epoch, beacons in hello.heard:
+            if node == me:
+                if epoch == self._me.epoch:
+                    entry.theirs = min(beacons, BEACONS)
+                    entry.unlisted = 0
+                    return True
+                if epoch > self._me.epoch:
+                    self._conflict(me, self._me.epoch, epoch)
+                break
+        entry.unlisted += 1
+        return False
+
+    @staticmethod
+    def _rotations(hello: wire.Hello) -> int:
+        """Beacons in a row without us that make the link one-way: two, or a whole round of a rotating list."""
+        if hello.hearing <= len(hello.heard):
+            return 2
+        return 1 + min(math.ceil(hello.hearing / max(len(hello.heard), 1)), BEACONS)
+
+    # ---- up and down ------------------------------------------------------------------------
+    def _up(self, entry: Neighbor) -> None:
+        entry.two_way = True
+        entry.unlisted = 0
+        self.two_way[entry.peer.node] = entry.peer
+        self._watch(entry, entry.patience)
+        self._env.record("neighbor_up", neighbor=entry.peer.node, epoch=entry.peer.epoch)
+        self._core.neighbor_up(entry.peer)
+
+    def _down(self, entry: Neighbor, reason: str) -> None:
+        if not entry.two_way:
+            return
+        entry.two_way = False
+        entry.forget_beacons()
+        if entry.timer is not None:
+            entry.timer.cancel()
+            entry.timer = None
+        del self.two_way[entry.peer.node]
+        self._env.record("neighbor_down", neighbor=entry.peer.node, epoch=entry.peer.epoch, reason=reason)
+        self._core.neighbor_down(entry.peer, reason)
+
+    def _watch(self, entry: Neighbor, delay: float) -> None:
+        entry.timer = self._env.call_later(delay, lambda: self._check(entry))
+
+    def _check(self, entry: Neighbor) -> None:
+        left = entry.heard_at + entry.patience - self._env.now()
+        if left <= 1e-9:
+            self._down(entry, "silent")
+        else:  # something was heard since the timer was set; it is not moved at each datagram, that would cost more
+            self._watch(entry, left)
