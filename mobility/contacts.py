@@ -6,6 +6,7 @@ of time, so that the cost grows with the encounters and not with hosts squared t
 """
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -46,7 +47,7 @@ def find_contacts(pieces: Pieces, radius: float, start: float, end: float) -> np
     if end > start and len(pieces.first) > 2:
         borders = _slab_borders(pieces, radius, start, end)
         low = np.zeros(len(pieces.first) - 1, dtype=np.intp) + pieces.first[:-1]
-        for a, b in zip(borders[:-1], borders[1:]):
+        for a, b in itertools.pairwise(borders):
             slab = _slab(pieces, low, a, b)
             found.extend(_contacts_in(pieces, slab, radius))
             low = slab.high

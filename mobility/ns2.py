@@ -118,7 +118,7 @@ def _drive(path: Path, node: _Node, high: bool, dimensions: int) -> Trajectory:
         else:
             share = (time - left) / (arrival - left)
             place = tuple(o + share * (d - o) for o, d in zip(origin, target))
-        _reach(times, points, arrival if time >= arrival else time, place)
+        _reach(times, points, min(arrival, time), place)
         _reach(times, points, time, place)
         target, speed = _leg(numbers, place, high)
         if speed < 0:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import mobility
+from topologies.faults import LinkFault
 from topologies.motion import RandomWaypoint, Static, Trace
 from topologies.problems import line, show
-from topologies.faults import LinkFault
 
 if TYPE_CHECKING:
     from topologies.scenario import Scenario
@@ -109,7 +109,7 @@ def _node(scenario: Scenario) -> Iterator[Finding]:
 
 def _workload(scenario: Scenario) -> Iterator[Finding]:
     workload, count, duration = scenario.workload, len(scenario.names), scenario.run.duration
-    if workload.kinds and workload.subscriptions > workload.kinds:
+    if workload.subscriptions > workload.kinds:
         yield ("workload.subscriptions", f"{workload.subscriptions} of {workload.kinds} kinds",
                "at most workload.kinds")
     if workload.kinds and workload.start >= duration:
@@ -117,7 +117,7 @@ def _workload(scenario: Scenario) -> Iterator[Finding]:
     for name in ("subscribe", "publish"):
         for k, row in enumerate(getattr(workload, name)):
             key = f"workload.{name}[{k}]"
-            for host in row.hosts or ():
+            for host in row.hosts:
                 yield from _known(f"{key}.hosts", host, count)
             if row.at >= duration:
                 yield f"{key}.at", f"{row.at:g} in a run of {duration:g} s", "a time within the run"

@@ -12,7 +12,7 @@ from typing import Any
 
 import mobility
 from topologies.problems import key_text, line, nearest, show
-from topologies.run import NAME
+from topologies.run import MOST_HOSTS, NAME
 
 Tables = dict[str, Any]
 
@@ -31,8 +31,11 @@ def defaults(path: Path, tables: Tables, read_trace: Callable[[Tables], mobility
             node.setdefault(rate, radio[rate])
     workload = _table(tables, "workload")
     workload.setdefault("kinds", 0 if workload.get("subscribe") or workload.get("publish") else 20)
+    workload.setdefault("subscriptions", 0 if workload["kinds"] == 0 else 2)
     problems = _hosts(path, tables, read_trace)
-    return problems + _ids(path, tables)
+    problems += _ids(path, tables)
+    _all_hosts(tables)
+    return problems
 
 
 def _table(tables: Tables, name: str) -> Tables:
@@ -97,6 +100,16 @@ def _ids(path: Path, tables: Tables) -> list[str]:
             if key in table:
                 table[key] = resolve(table[key], (*place, key))
     return problems
+
+
+def _all_hosts(tables: Tables) -> None:
+    """Explicit subscriptions and events are everybody's unless they name hosts."""
+    hosts = _table(tables, "hosts")
+    count = len(hosts["names"]) if isinstance(hosts.get("names"), list) else hosts.get("count")
+    everybody = list(range(count)) if type(count) is int and 0 < count <= MOST_HOSTS else [0]
+    for place, table in _naming(tables):
+        if place[0] == "workload":
+            table.setdefault("hosts", everybody)
 
 
 def _naming(tables: Tables) -> list[tuple[tuple, Tables]]:
