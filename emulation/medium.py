@@ -145,8 +145,10 @@ class Medium:
         self.neighborhood.down(host)
 
     def host_up(self, host: int) -> None:
-        self._radios[host].on = True
-        self.neighborhood.up(host)
+        """Switch it on again; no-op when it is."""
+        if not self._radios[host].on:
+            self._radios[host].on = True
+            self.neighborhood.up(host)
 
     def record_traffic(self) -> None:
         """Record the counts since the last call, and which queues overflowed."""

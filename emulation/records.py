@@ -44,6 +44,10 @@ class AppendOnly:
         if self._size >= PIECE:
             self.flush()
 
+    def write(self, text: str) -> None:
+        """Append text, for what writes lines to a stream."""
+        self.append(text.encode())
+
     def flush(self) -> None:
         """Write what was collected. After DiskFull nothing more is ever written."""
         if self._full or not self._pieces:

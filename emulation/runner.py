@@ -18,23 +18,168 @@ from typing import NamedTuple
 import mobility
 from emulation import rundir
 from emulation.clock import Clock
-from emulation.records import DiskFull
+from emulation.neighborhood import TRUTH_INTERVAL
+from emulation.propagation import LINK_EXISTS
+from emulation.records import DiskFull, is_full
 from emulation.rundir import RunDirectory
 from emulation.sim import Simulation
-from emulation.workload import Workload
+from emulation.workload import Workload, check_workload
 from node import wire
 from node.broker import Broker
 from node.config import NodeConfig
 from node.journal import JournaledBroker
+from topologies.scenario import HostFault
 
 EPOCH = 1_767_225_600.0  # 2026-01-01T00:00:00Z: the wall clock of virtual time 0, in captures
 TICK = 1.0  # s between two records of the medium's traffic, and two reports of progress
+FLUSH = 10.0  # s of virtual time after which all records are written out
+GC_THRESHOLD = 50_000  # allocations between two collections; a run makes few cycles
 
 
 class Progress(NamedTuple):
-    """How far a run is: virtual or real seconds of `duration`, and the events so far."""
+    """How far a run is, in s of its own time, and the events so far."""
 
     now: float
     duration: float
     published: int
     delivered: int
+
+
+def check(scenario) -> None:
+    """What topologies could not check for want of the node. Raises WorkloadError."""
+    check_workload(scenario.workload)
+
+
+def run(scenario, out: Path | None = None, progress: Callable[[Progress], None] | None = None) -> Path:
+    """Run a scenario (topologies.Scenario) to its end, Ctrl-C or a full disk; returns the run directory.
+
+    `manifest.json` there says which of them it was. Raises WorkloadError,
+    mobility.TraceError and rundir.RunDirError before anything has started.
+    """
+    check(scenario)
+    movement = scenario.movement()
+    clock = Clock()
+    path = out or rundir.default_path(scenario.run.name, scenario.run.seed)
+    directory = RunDirectory(path, scenario.to_toml("trace.movements.gz"), world=scenario.run.world,
+                             hosts=scenario.names, now=clock.now)
+    outcome, reason, world = rundir.FAILED, None, None
+    began = time.perf_counter()
+    try:
+        _write_trace(movement, path)
+        with _stop_on_interrupt(clock), _few_collections():
+            world = _World(scenario, movement, directory, clock, progress)
+            clock.run(scenario.run.duration)
+        outcome = rundir.INTERRUPTED if clock.stopping else rundir.COMPLETE
+    except DiskFull as error:
+        outcome, reason = rundir.DISK_FULL, str(error)
+    except BaseException as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise
+    finally:
+        seconds = time.perf_counter() - began
+        directory.finish(outcome, clock.time, reason, fidelity=_fidelity(clock, world, seconds),
+                         truth={"link_exists": LINK_EXISTS, "looked_every": TRUTH_INTERVAL},
+                         epoch=EPOCH, workload=world.workload.counts() if world else {})
+    return path
+
+
+class _World:
+    """Everything that a run in `sim` is made of, wired together and set to begin at time 0."""
+
+    def __init__(self, scenario, movement: mobility.Movement, directory: RunDirectory, clock: Clock,
+                 progress: Callable[[Progress], None] | None) -> None:
+        hosts = len(movement)
+        self._clock = clock
+        self._directory = directory
+        self._duration = scenario.run.duration
+        self._progress = progress
+        captures = directory.captures(hosts, wire.PORT, EPOCH) if scenario.run.capture else None
+        self.simulation = Simulation(
+            movement, scenario.radio, NodeConfig(**scenario.node.model_dump()), scenario.run.seed,
+            self._duration, [directory.node_records(host) for host in range(hosts)],
+            directory.world_records(), capture=captures, clock=clock,
+            make_broker=_journaling(directory, hosts) if scenario.run.journal else Broker)
+        self.workload = Workload(clock, scenario.workload, hosts, scenario.run.seed, self._duration,
+                                 self.simulation.brokers.__getitem__)
+        self.simulation.started.append(self.workload.started)
+        self._plan(scenario.faults, hosts)
+        self._tick()
+
+    def _plan(self, faults, hosts: int) -> None:
+        """Start the hosts, and strike later. A host whose first fault is `start` is not there before."""
+        first: dict[int, str] = {}
+        for fault in sorted(faults, key=lambda fault: fault.at):
+            if isinstance(fault, HostFault):
+                first.setdefault(fault.host, fault.action)
+            self._clock.call_at(fault.at, partial(self._strike, fault))
+        for host in range(hosts):
+            if first.get(host) == "start":
+                self.simulation.medium.host_down(host)
+            else:
+                self._clock.call_at(0.0, partial(self.simulation.start, host))
+
+    def _strike(self, fault) -> None:
+        if isinstance(fault, HostFault):
+            getattr(self.simulation, fault.action)(fault.host)
+        else:
+            getattr(self.simulation.medium.neighborhood, fault.action)(*fault.link)
+
+    def _tick(self) -> None:
+        """Every second of the run: the medium's record, progress; now and then all goes to the disk."""
+        now = self._clock.time
+        if now > 0.0:
+            self.simulation.medium.record_traffic()
+            if round(now) % FLUSH == 0:
+                self._directory.flush()
+        if self._progress is not None:
+            self._progress(Progress(now, self._duration, self.workload.published, self.workload.delivered))
+        self._clock.call_at(now + TICK, self._tick)
+
+
+def _journaling(directory: RunDirectory, hosts: int) -> Callable[..., Broker]:
+    """Makes brokers that write their inputs to journals/N.journal, all lives of a node in one file."""
+    journals = [directory.journal(host) for host in range(hosts)]
+    return lambda host, *rest: JournaledBroker(journals[host], host, *rest)
+
+
+def _write_trace(movement: mobility.Movement, path: Path) -> None:
+    try:
+        mobility.write(movement, path / "trace.movements.gz", "bonnmotion")
+    except OSError as error:
+        if is_full(error):
+            raise DiskFull(f"trace.movements.gz: {error.strerror}") from None
+        raise
+
+
+def _fidelity(clock: Clock, world: _World | None, seconds: float) -> dict[str, object]:
+    """Virtual time is never late; what there is to tell is how fast it went."""
+    return {"real_time": False, "speed": round(clock.time / seconds, 2), "run_seconds": round(seconds, 3),
+            "actions": clock.actions, "receptions": world.simulation.receptions if world else 0}
+
+
+@contextmanager
+def _stop_on_interrupt(clock: Clock) -> Iterator[None]:
+    """Ctrl-C ends the run between two actions; a second one is the usual KeyboardInterrupt."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_) -> None:
+        clock.stopping = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _few_collections() -> Iterator[None]:
+    before = gc.get_threshold()
+    gc.set_threshold(GC_THRESHOLD, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)

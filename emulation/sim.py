@@ -49,14 +49,17 @@ class Simulation:
 
     def __init__(self, movement, radio, config: NodeConfig, seed: int, end: float,
                  recorders: list[Callable[..., None]], world_record: Callable[..., None],
-                 capture: Capture | None = None, clock: Clock | None = None) -> None:
-        """`recorders[host](kind, **fields)` takes a node's records, `world_record` the world's."""
+                 capture: Capture | None = None, clock: Clock | None = None,
+                 make_broker: Callable[..., Broker] = Broker) -> None:
+        """`recorders[host](kind, **fields)` takes a node's records, `world_record` the world's;
+        `make_broker(host, epoch, config, environment, decode)` begins a life."""
         self.clock = clock or Clock()
         self.seed = seed
         self.config = config
         self.recorders = recorders
         self.receptions = 0  # datagrams handed to nodes
         self._record = world_record
+        self._make_broker = make_broker
         self._decode = lru_cache(maxsize=DECODED)(wire.decode)
         self.brokers: list[Broker | None] = [None] * len(movement.names)
         self._ports: list[Port | None] = [None] * len(movement.names)
@@ -72,10 +75,9 @@ class Simulation:
             return
         self._epochs[host] += 1
         port = self._ports[host] = Port(self, host, self._epochs[host])
-        if self._epochs[host] > 1:
-            self.medium.host_up(host)
         self._record("host_up", host=host, epoch=self._epochs[host])
-        broker = self.brokers[host] = Broker(host, self._epochs[host], self.config, port, decode=self._decode)
+        self.medium.host_up(host)
+        broker = self.brokers[host] = self._make_broker(host, self._epochs[host], self.config, port, self._decode)
         broker.start()
         for tell in self.started:
             tell(host, broker)

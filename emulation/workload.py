@@ -6,26 +6,127 @@ two worlds, meet the same workload.
 """
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
 from emulation import chance
+from node.clients import MAX_PAYLOAD
+from node.filters import FilterError, parse
+from node.filters.language import check_attributes
 
 CLIENT = "app"
+
+
+class WorkloadError(Exception):
+    """A filter or an event of the workload that no node would take; str() names the key and the cure."""
+
+
+def check_workload(workload) -> None:
+    """What only the node's filter language can tell of a workload. Raises WorkloadError at the first fault."""
+    if workload.payload > MAX_PAYLOAD:
+        raise WorkloadError(f"workload.payload: found {workload.payload}; at most {MAX_PAYLOAD} bytes")
+    for k, entry in enumerate(workload.subscribe):
+        try:
+            parse(entry.filter)
+        except FilterError as error:
+            raise WorkloadError(f"workload.subscribe[{k}].filter: {error}") from None
+    for k, entry in enumerate(workload.publish):
+        try:
+            check_attributes(entry.event)
+        except FilterError as error:
+            raise WorkloadError(f"workload.publish[{k}].event: {error}") from None
 
 
 class Workload:
     """Drives the clients on the nodes of one run.
 
-    `clock` has now() and call_at(); `brokers()` gives the broker of a host or None while it is
-    down. A host that is down publishes nothing, and its client subscribes again when it returns.
+    `clock` has now() and call_at(); `broker_of(host)` is the host's broker, None while it is
+    down. A host that is down publishes nothing; its client subscribes again when it returns.
     """
 
-    def __init__(self, clock, workload, hosts: int, seed: int, end: float, broker_of: Callable) -> None:
+    def __init__(self, clock, workload, hosts: int, seed: int, end: float,
+                 broker_of: Callable[[int], object]) -> None:
         self.published = 0
         self.delivered = 0
         self._clock = clock
-        self._workload = workload
-        self._seed = seed
+        self._plan = workload
         self._end = end
         self._broker_of = broker_of
-        self._filters: list[dict[str, None]] = [{} for _ in range(hosts)]  # wanted now, by host
+        self._kinds = [f"k{kind:02d}" for kind in range(workload.kinds)]
+        self._wanted: list[dict[str, None]] = [{} for _ in range(hosts)]  # filters subscribed now
+        if self._kinds:
+            for host in range(hosts):
+                self._plan_host(host, chance.stream(seed, "workload", host))
+        for entry in workload.subscribe:
+            for host in range(hosts) if entry.hosts is None else entry.hosts:
+                self._at(entry.at, self._subscribe, host, entry.filter)
+                if entry.until is not None:
+                    self._at(entry.until, self._unsubscribe, host, entry.filter)
+        for entry in workload.publish:
+            for host in range(hosts) if entry.hosts is None else entry.hosts:
+                self._plan_publication(host, entry, 0)
+
+    def started(self, host: int, broker) -> None:
+        """A node began a life: its client attaches and subscribes to what it wants by now."""
+        broker.attach(CLIENT, self._deliver)
+        for wanted in self._wanted[host]:
+            broker.subscribe(CLIENT, wanted)
+
+    def counts(self) -> dict[str, int]:
+        return {"published": self.published, "delivered": self.delivered}
+
+    # ---- the generator --------------------------------------------------------------------------
+    def _plan_host(self, host: int, draw: random.Random) -> None:
+        plan = self._plan
+        for kind in sorted(draw.sample(range(plan.kinds), plan.subscriptions)):
+            self._at(plan.start, self._subscribe, host, f'kind = "{self._kinds[kind]}"')
+        if plan.publish_interval > 0:
+            first = plan.start + draw.random() * plan.publish_interval
+            self._at(first, self._publish_drawn, host, draw, first, 1)
+
+    def _publish_drawn(self, host: int, draw: random.Random, first: float, count: int) -> None:
+        """The stream is drawn from whether the host is up or not: later draws stay the same."""
+        plan = self._plan
+        kind = draw.choice(self._kinds)
+        payload = draw.randbytes(plan.payload)
+        shift = plan.publish_jitter * (2.0 * draw.random() - 1.0)
+        self._at(first + (count + shift) * plan.publish_interval, self._publish_drawn, host, draw, first,
+                 count + 1)
+        self._publish(host, {"kind": kind}, payload)
+
+    # ---- the explicit part --------------------------------------------------------------------
+    def _plan_publication(self, host: int, entry, count: int) -> None:
+        time = entry.at + count * (entry.every or 0.0)
+        if entry.until is None or time < entry.until:
+            self._at(time, self._publish_planned, host, entry, count)
+
+    def _publish_planned(self, host: int, entry, count: int) -> None:
+        if entry.every is not None:
+            self._plan_publication(host, entry, count + 1)
+        self._publish(host, entry.event, b"")
+
+    # ---- on the brokers -----------------------------------------------------------------------
+    def _at(self, time: float, action: Callable[..., None], *arguments) -> None:
+        if time < self._end:
+            self._clock.call_at(time, lambda: action(*arguments))
+
+    def _subscribe(self, host: int, wanted: str) -> None:
+        self._wanted[host][wanted] = None
+        broker = self._broker_of(host)
+        if broker is not None:
+            broker.subscribe(CLIENT, wanted)
+
+    def _unsubscribe(self, host: int, wanted: str) -> None:
+        self._wanted[host].pop(wanted, None)
+        broker = self._broker_of(host)
+        if broker is not None:
+            broker.unsubscribe(CLIENT, wanted)
+
+    def _publish(self, host: int, attributes: dict[str, object], payload: bytes) -> None:
+        broker = self._broker_of(host)
+        if broker is not None:
+            broker.publish(CLIENT, attributes, payload)
+            self.published += 1
+
+    def _deliver(self, event) -> None:
+        self.delivered += 1

@@ -5,7 +5,7 @@ from mobility import Movement, Trajectory
 
 from emulation.clock import Clock
 from emulation.medium import Medium
-from topologies.scenario import LinkLoss, LogDistance, UnitDisk
+from topologies.scenario import LogDistanceRadio, RadioLink, UnitDiskRadio
 
 
 def standing(*points: tuple[float, float], duration: float = 1000.0) -> Movement:
@@ -27,8 +27,8 @@ class Air:
         self.clock = Clock()
         self.got: list[tuple[float, int, int, bytes]] = []
         self.records: list[tuple[float, str, dict]] = []
-        radio["links"] = [LinkLoss(**{"from": a, "to": b, "loss": loss}) for a, b, loss in radio.get("links", ())]
-        table = UnitDisk(model=model, **radio) if model == "unit_disk" else LogDistance(model=model, **radio)
+        radio["links"] = tuple(RadioLink(from_=a, to=b, loss=loss) for a, b, loss in radio.get("links", ()))
+        table = UnitDiskRadio(**radio) if model == "unit_disk" else LogDistanceRadio(**radio)
         self.medium = Medium(self.clock, movement, table, seed, self._deliver, self._record, end=end,
                              capture=capture)
 
