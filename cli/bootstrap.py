@@ -7,6 +7,7 @@ library only; every failure is one sentence.
 """
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import filecmp
 import importlib.util
@@ -29,13 +30,14 @@ VENV = ROOT / ".venv"
 PART = ROOT / ".venv.part"
 OLD = ROOT / ".venv.old"
 GUARD = ROOT / ".venv.lock"
-SPACE = 3 * 2**30  # bytes free that a set-up needs while it runs; about half of them stay in use
+LOG = ROOT / ".venv.log"  # what a failed step printed
+SPACE = 4 * 2**30  # bytes free that a set-up needs while it builds pyspark (3.2 measured); 1.3 stay in use
 SOURCE_ONLY = "pyspark"  # published without a wheel; built here, with the lock's setuptools
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 CERTIFICATE_SETTINGS = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
 PIP_FAULTS = (  # a sign in pip's output, what it means
     (r"No space left|Errno 28", "the disk is full; free some space and start again"),
-    (r"CERTIFICATE_VERIFY_FAILED|TLS CA certificate bundle",
+    (r"CERTIFICATE_VERIFY_FAILED|SSLError|TLS CA certificate bundle",
      "the package index's certificate is not trusted here; install ca-certificates, or point PIP_CERT at yours"),
     (r"DO NOT MATCH THE HASHES", "a package is not the one that requirements.lock names; it was not installed"),
     (r"NewConnectionError|Name or service not known|name resolution|ConnectTimeout|Read timed out|"
@@ -148,14 +150,14 @@ def _fill(venv: Path) -> None:
         _run("the builder", [*pip, *options, "-r", str(builder)], environment)
         _run("Python packages", [*pip, *options, "-r", str(LOCK)], environment)
     for script in (venv / "bin").iterdir():
-        if not script.is_symlink() and str(venv).encode() in (text := script.read_bytes()):
+        if script.is_file() and not script.is_symlink() and str(venv).encode() in (text := script.read_bytes()):
             script.write_bytes(text.replace(str(venv).encode(), str(VENV).encode()))
     shutil.copyfile(LOCK, venv / LOCK.name)
 
 
 def _entry(name: str) -> str:
     """One package of the lock file, with its hashes."""
-    found = re.search(rf"^{name}==.*(?:\\\n.*)*", LOCK.read_text(), re.MULTILINE)
+    found = re.search(rf"^{name}==(?:.*\\\n)*.*", LOCK.read_text(), re.MULTILINE)
     if found is None:
         raise Failed(f"{LOCK} has no entry for {name}; make it again as its first lines say")
     return found.group() + "\n"
@@ -197,7 +199,7 @@ def _pip_environment(scratch: Path) -> dict[str, str]:
         debian.fetch(["ca-certificates"], scratch / "certificates")
         bundle = scratch / "certificates.pem"
         with bundle.open("wb") as out:
-            for one in sorted((scratch / "certificates").rglob("*.crt")):
+            for one in sorted((scratch / "certificates/usr/share/ca-certificates").rglob("*.crt")):
                 out.write(one.read_bytes() + b"\n")
         environment["PIP_CERT"] = str(bundle)
     return environment
@@ -221,11 +223,13 @@ def _run(title: str, command: list[str], environment: dict[str, str]) -> None:
             process.wait()
     if process.returncode:
         text = "\n".join(output)
+        with contextlib.suppress(OSError):  # the disk may be full
+            LOG.write_text(text + "\n")
         for sign, meaning in PIP_FAULTS:
             if re.search(sign, text):
-                raise Failed(meaning)
+                raise Failed(f"{meaning} (all that pip said is in {LOG})")
         said = [line for line in output if line.startswith(("ERROR", "error"))] or output[-1:] or ["it said nothing"]
-        raise Failed(f"{title}: {said[-1]}")
+        raise Failed(f"{title}: {said[-1]} (all that it said is in {LOG})")
 
 
 class _Ticker:

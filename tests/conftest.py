@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,3 +16,11 @@ def shared() -> Path:
     path = Path(os.environ.get("ROAMCAST_SHARED", ROOT.parent / "shared"))
     assert path.is_dir(), f"{path}: no such folder; set ROAMCAST_SHARED to where the shared data lies"
     return path
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tests that start programs outside Python name them in the marker `needs`; absent ones skip the test."""
+    for marker in item.iter_markers("needs"):
+        for program in marker.args:
+            if shutil.which(program) is None:
+                pytest.skip(f"{program} is not installed (roamcast test says what to type)")

@@ -1,0 +1,75 @@
+"""`roamcast test`: the test suite, by pytest in the checkout, with what its tests start besides Python.
+
+Arguments that are not ours go to pytest; its closing line is the last that is printed.
+"""
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import sys
+from pathlib import Path
+
+HELP = "run the test suite; other arguments go to pytest"
+ROOT = Path(__file__).resolve().parent.parent
+PROCESSES = 2
+PROGRAMS = {  # what tests start besides Python (their marker `needs`), and Debian's package of it
+    "chromium": "chromium",
+    "chromedriver": "chromium-driver",
+    "tshark": "tshark",
+    "ip": "iproute2",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Becomes pytest; returns only when it cannot start. The exit code is pytest's."""
+    from cli.main import UserError
+
+    ours, for_pytest = _parser().parse_known_args(args.arguments)
+    if not (ROOT / "tests").is_dir():
+        raise UserError(f"{ROOT} has no folder tests; run this in a checkout of the source")
+    _programs()
+    seed = random.SystemRandom().randrange(2**32) if ours.seed is None else ours.seed
+    command = [sys.executable, "-m", "pytest", f"--randomly-seed={seed}",
+               f"--hypothesis-seed={seed}", "-rs"]
+    if not any(argument == "-n" or argument.startswith(("-n", "--numprocesses", "--pdb")) for argument in for_pytest):
+        command += ["-n", str(min(PROCESSES, os.cpu_count() or 1))]
+    if ours.slow:
+        command += ["-m", ""]
+    print(f"roamcast test: seed {seed}; `roamcast test --seed {seed}` repeats this order and these examples", flush=True)
+    os.chdir(ROOT)
+    os.execv(sys.executable, [*command, *for_pytest])
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="roamcast test", description=HELP, allow_abbrev=False,
+                                     usage="roamcast test [--slow] [--seed N] [PYTEST ARGUMENTS]")
+    parser.add_argument("--slow", action="store_true", help="also the long sweeps (marker slow)")
+    parser.add_argument("--seed", type=int, help="of the order of the tests and of their examples (default: a new one)")
+    return parser
+
+
+def _programs() -> None:
+    """Get the programs that tests start; as an ordinary user, say what to type instead."""
+    from cli import debian
+
+    missing = {program: package for program, package in PROGRAMS.items() if shutil.which(program) is None}
+    if not missing:
+        return
+    packages = sorted(set(missing.values()))
+    if debian.present() and os.geteuid() == 0:
+        print(f"roamcast test: installing {' '.join(packages)}, which tests start", file=sys.stderr, flush=True)
+        try:
+            debian.install(packages)
+            return
+        except debian.Unavailable as error:
+            reason = f"{error}; "
+    else:
+        reason = ""
+    print(f"roamcast test: {reason}the tests that need {', '.join(missing)} are skipped; to run them too, "
+          f"as root: apt-get install {' '.join(packages)}", file=sys.stderr, flush=True)

@@ -1,0 +1,157 @@
+"""The rooms and the arrows between them, as the design draws them, read from the imports.
+
+Everything is taken from the syntax trees and the file names, so nothing here can be fooled by what
+happens to be installed.
+"""
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+MAY_IMPORT = {  # room -> the rooms that it may know
+    "node": set(),
+    "mobility": set(),
+    "topologies": {"mobility"},
+    "emulation": {"node", "topologies", "mobility"},
+    "analysis": {"topologies", "mobility"},
+    "cli": {"node", "topologies", "mobility", "emulation", "analysis"},
+}
+NODE_LIBRARIES = {"cbor2"}
+NODE_EDGES = {"node/daemon.py", "node/control.py", "node/client.py"}  # the shell: trio, sockets and the clock
+OUTSIDE_WORLD = {"asyncio", "multiprocessing", "select", "selectors", "signal", "socket", "subprocess", "threading",
+                 "time", "trio", "datetime", "secrets", "uuid"}
+BEFORE_THE_ENVIRONMENT = {"cli/bootstrap.py", "cli/debian.py", "cli/java.py"}  # run by a bare Python
+LONGEST = 600  # lines
+
+
+def modules(room: str) -> list[Path]:
+    return sorted((ROOT / room).rglob("*.py"))
+
+
+def short(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """(line, dotted name) of everything that is imported, also through importlib with a literal name."""
+    for item in ast.walk(tree):
+        if isinstance(item, ast.Import):
+            yield from ((item.lineno, alias.name) for alias in item.names)
+        elif isinstance(item, ast.ImportFrom):
+            assert item.level == 0, f"line {item.lineno}: rooms are imported by their full names"
+            yield item.lineno, item.module or ""
+        elif isinstance(item, ast.Call) and "import" in ast.unparse(item.func) and item.args:
+            if isinstance(item.args[0], ast.Constant) and isinstance(item.args[0].value, str):
+                yield item.lineno, item.args[0].value
+
+
+def test_every_room_is_there_and_known():
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py") if not path.parent.name.startswith(".")}
+    assert packages - {"tests"} == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("room", MAY_IMPORT)
+def test_arrows(room):
+    wrong = []
+    for path in modules(room):
+        for line, name in imports(ast.parse(path.read_text())):
+            other = name.partition(".")[0]
+            if other in MAY_IMPORT and other != room and other not in MAY_IMPORT[room] or other == "tests":
+                wrong.append(f"{short(path)}:{line} imports {name}")
+    assert not wrong
+
+
+def test_a_node_installs_with_two_libraries():
+    wrong = []
+    for path in modules("node"):
+        for line, name in imports(ast.parse(path.read_text())):
+            library = name.partition(".")[0]
+            if library not in sys.stdlib_module_names | NODE_LIBRARIES | {"node", "__future__"}:
+                if not (library == "trio" and short(path) in NODE_EDGES):
+                    wrong.append(f"{short(path)}:{line} imports {name}")
+    assert not wrong
+
+
+def test_a_node_has_no_way_out_but_its_environment():
+    wrong = []
+    for path in modules("node"):
+        if short(path) in NODE_EDGES:
+            continue
+        tree = ast.parse(path.read_text())
+        wrong += [f"{short(path)}:{line} imports {name}" for line, name in imports(tree)
+                  if name.partition(".")[0] in OUTSIDE_WORLD]
+        for item in ast.walk(tree):  # `random.Random` is a type; `random.random()` is the global generator
+            if isinstance(item, ast.Attribute) and ast.unparse(item).startswith("random."):
+                if ast.unparse(item).split(".")[1] != "Random":
+                    wrong.append(f"{short(path)}:{item.lineno} uses {ast.unparse(item)}")
+    assert not wrong
+
+
+def test_subcommands_import_what_is_heavy_inside():
+    wrong = []
+    for path in modules("cli"):
+        for item in ast.parse(path.read_text()).body:
+            for line, name in imports(item) if isinstance(item, ast.Import | ast.ImportFrom) else ():
+                if name.partition(".")[0] not in sys.stdlib_module_names | {"cli"}:
+                    wrong.append(f"{short(path)}:{line} imports {name} at its top")
+    assert not wrong
+
+
+def test_the_set_up_needs_only_the_standard_library():
+    wrong = []
+    for name in sorted(BEFORE_THE_ENVIRONMENT):
+        for line, imported in imports(ast.parse((ROOT / name).read_text())):
+            if imported.partition(".")[0] not in sys.stdlib_module_names and not (
+                    imported == "cli" or f"{imported.replace('.', '/')}.py" in BEFORE_THE_ENVIRONMENT):
+                wrong.append(f"{name}:{line} imports {imported}")
+    assert not wrong
+
+
+def test_modules_open_with_their_purpose_and_stay_short():
+    wrong = []
+    for room in [*MAY_IMPORT, "tests"]:
+        for path in modules(room):
+            text = path.read_text()
+            if text.count("\n") > LONGEST:
+                wrong.append(f"{short(path)}: {text.count(chr(10))} lines, more than {LONGEST}")
+            if text.strip() and ast.get_docstring(ast.parse(text)) is None:
+                wrong.append(f"{short(path)}: no docstring")
+    assert not wrong
+
+
+def committed() -> list[Path]:
+    """The files that a clone has; everything that is not ignored where this is no clone."""
+    if (ROOT / ".git").exists() and shutil.which("git"):
+        listed = subprocess.run(["git", "-c", f"safe.directory={ROOT}", "-C", ROOT, "ls-files", "-z"],
+                                capture_output=True, text=True, check=True).stdout
+        return [ROOT / name for name in listed.split("\0") if name and (ROOT / name).is_file()]
+    rooms = [path for room in [*MAY_IMPORT, "tests", "docs", ".ci"] for path in (ROOT / room).rglob("*")]
+    return [path for path in [*rooms, *ROOT.glob("*")] if path.is_file() and "__pycache__" not in path.parts]
+
+
+def test_no_file_names_a_machine_or_a_registry():
+    # in two parts each, so that this file is no finding
+    signs = ["/wo" "rk/", "/ro" "ot/", "pypi" ".org", "python" "hosted", "deb.deb" "ian.org", "npmjs" ".org"]
+    found = re.compile("|".join(re.escape(sign) for sign in signs))
+    wrong = []
+    for path in committed():
+        try:
+            text = path.read_text()
+        except UnicodeDecodeError:
+            continue
+        wrong += [f"{short(path)}:{text.count(chr(10), 0, match.start()) + 1}: {match.group()}"
+                  for match in found.finditer(text)]
+    assert not wrong
+
+
+def test_ruff_finds_nothing():
+    done = subprocess.run([sys.executable, "-m", "ruff", "check", "--no-cache", ROOT], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
