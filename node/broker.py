@@ -61,9 +61,12 @@ class Broker:
         self._traffic.start()
 
     def stop(self) -> None:
-        """End this life in order. The world runs no timer of this node any more."""
+        """End this life in order: tree neighbors are told, so that they repair at once. The world then runs no
+        timer of this node any more."""
         if not self._running:
             return
+        for link in list(self.routing.links):
+            self.unicast(link.far_end(self.me.node), wire.Reset(link.nonce))
         self.neighbors.stop()
         self._traffic.report()
         self.env.record("node_stopped", epoch=self.me.epoch)
@@ -170,6 +173,8 @@ class Broker:
             handler(link, message)
 
     def link_failed(self, link: LinkId, reason: str) -> None:
+        if reason == "channel":  # first, so that a repair does not turn to the neighbor that does not answer
+            self.neighbors.channel_failed(link.far_end(self.me.node))
         self.tree.link_failed(link, reason)
 
     def link_pending(self, link: LinkId) -> bool:

@@ -41,7 +41,7 @@ class Clients:
         if client in self._deliver:
             raise ClientError(f"client {client!r} is attached already: choose another name or detach it first")
         if len(self._deliver) >= MAX_CLIENTS:
-            self._refuse("client", MAX_CLIENTS)
+            self._refuse("clients", MAX_CLIENTS)
         self._deliver[client] = deliver
         self._filters[client] = {}
 
@@ -59,7 +59,7 @@ class Clients:
         if wanted.hash in own:
             return own[wanted.hash]
         if len(own) >= MAX_FILTERS_PER_CLIENT:
-            self._refuse(f"filter of client {client}", MAX_FILTERS_PER_CLIENT)
+            self._refuse(f"filters of client {client}", MAX_FILTERS_PER_CLIENT)
         own[wanted.hash] = wanted
         self._core.env.record("subscribed", client=client, filter=str(wanted), hash=wanted.hash.hex(),
                               constraints=wanted.as_record())

@@ -1,13 +1,16 @@
 """What a node sends and receives, counted per message type, and the `traffic` records.
 
 For the overhead tables (cugola-frey-murphy-picco-dynamic-topology, section V, per message). A DATA
-counts as the type of the message it carries, envelope and retransmissions included; the datagram's
-header, framing and tag count to its first message. So the bytes of all types add up to the bytes
-handed to UDP.
+or RELAY counts as the type of the message it carries, envelope and retransmissions included; the
+datagram's header, framing and tag count to its first message. So the bytes of all types add up to the
+bytes handed to UDP.
 """
 from __future__ import annotations
 
 from node import wire
+
+
+_ENVELOPES = (wire.Data, wire.Relay)
 
 
 class Traffic:
@@ -64,7 +67,7 @@ def _count(counters: dict[str, list[int]], messages: tuple[wire.Message, ...], s
 
 
 def _add(counters: dict[str, list[int]], message: wire.Message, size: int) -> None:
-    name = (message.message if type(message) is wire.Data else message).name
+    name = (message.message if type(message) in _ENVELOPES else message).name
     row = counters.get(name)
     if row is None:
         counters[name] = [1, size]
