@@ -12,12 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-USAGE_ERROR = 2
-INTERRUPTED = 130
-
-
-class UserError(Exception):
-    """What the person in front of the screen can put right; str() is one line."""
+from cli.errors import INTERRUPTED, USAGE_ERROR, UserError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,7 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _dispatch(arguments)
     except UserError as error:
-        print(f"roamcast: {error}", file=sys.stderr)
+        for line in str(error).splitlines():
+            print(f"roamcast: {line}", file=sys.stderr)
         return USAGE_ERROR
     except KeyboardInterrupt:
         print("roamcast: interrupted", file=sys.stderr)

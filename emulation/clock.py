@@ -28,7 +28,8 @@ class Clock:
     def call_at(self, time: float, action: Callable[[], None]) -> None:
         """Run `action` at `time`, or at once after what is due now when `time` has passed."""
         self._order += 1
-        heappush(self._heap, (time if time > self.time else self.time, self._order, action))
+        time = max(time, self.time)
+        heappush(self._heap, (time, self._order, action))
 
     def run(self, until: float) -> None:
         """Run all actions before `until` (s) in order of time; returns early once `stopping`."""
@@ -53,7 +54,7 @@ class Clock:
 class Timer:
     """An action that has not run yet; one that was cancelled, or whose owner died, does nothing."""
 
-    __slots__ = ("action", "_clock", "_owner")
+    __slots__ = ("_clock", "_owner", "action")
 
     def __init__(self, clock: Clock, owner, action: Callable[[], None]) -> None:
         """`owner.alive` is asked when the time has come."""

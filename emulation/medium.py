@@ -40,7 +40,7 @@ class Capture(Protocol):
 class Frame:
     """One datagram on its way through the medium."""
 
-    __slots__ = ("sender", "destination", "payload", "tries", "arrived", "packet")
+    __slots__ = ("arrived", "destination", "packet", "payload", "sender", "tries")
 
     def __init__(self, sender: int, destination: int | None, payload: bytes) -> None:
         self.sender = sender
@@ -54,7 +54,7 @@ class Frame:
 class _Transmission:
     """One try of a frame, on the air from start until end; `spoiled`: hosts that heard overlaps."""
 
-    __slots__ = ("frame", "start", "end", "receivers", "spoiled")
+    __slots__ = ("end", "frame", "receivers", "spoiled", "start")
 
     def __init__(self, frame: Frame | None, start: float, end: float, receivers: tuple[int, ...]) -> None:
         self.frame = frame
@@ -72,7 +72,7 @@ class _Transmission:
 class _Radio:
     """The transmitter of one host: the frame in hand, those waiting, and the back-off's state."""
 
-    __slots__ = ("host", "frame", "waiting", "count_from", "fires", "on", "life")
+    __slots__ = ("count_from", "fires", "frame", "host", "life", "on", "waiting")
 
     def __init__(self, host: int) -> None:
         self.host = host

@@ -12,7 +12,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
@@ -38,8 +38,7 @@ def default_path(name: str, seed: int) -> Path:
 class RunDirectory:
     """The folder of one run and its open files. Times are the run's, in s."""
 
-    def __init__(self, path: Path, scenario_toml: str, *, world: str, hosts: list[str],
-                 now: Callable[[], float]) -> None:
+    def __init__(self, path: Path, scenario_toml: str, *, world: str, now: Callable[[], float]) -> None:
         """Makes the folder; raises RunDirError when it exists, or cannot be made."""
         self.path = path
         self._now = now
@@ -55,7 +54,7 @@ class RunDirectory:
             raise RunDirError(f"{path}: cannot be made: {error.strerror}; choose a folder you may write "
                               "to with --out") from None
         self.manifest: dict[str, object] = {
-            "roamcast": __version__, "world": world, "hosts": hosts, "outcome": RUNNING, "reason": None,
+            "roamcast": __version__, "world": world, "outcome": RUNNING, "reason": None,
             "ended": 0.0, "started": _wall(), "stopped": None, "seconds": None, "machine": _machine(),
             "packages": _versions(), "fidelity": {}, "limits": {}}
         self._began = time.monotonic()
@@ -137,7 +136,7 @@ class RunDirectory:
 
 
 def _wall() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _machine() -> dict[str, object]:

@@ -61,7 +61,7 @@ def run(scenario, out: Path | None = None, progress: Callable[[Progress], None] 
     clock = Clock()
     path = out or rundir.default_path(scenario.run.name, scenario.run.seed)
     directory = RunDirectory(path, scenario.to_toml("trace.movements.gz"), world=scenario.run.world,
-                             hosts=scenario.names, now=clock.now)
+                             now=clock.now)
     outcome, reason, world = rundir.FAILED, None, None
     began = time.perf_counter()
     try:

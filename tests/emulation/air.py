@@ -1,10 +1,9 @@
 """A medium over a few hosts, and what came out of it, for the tests of this room."""
 from __future__ import annotations
 
-from mobility import Movement, Trajectory
-
 from emulation.clock import Clock
 from emulation.medium import Medium
+from mobility import Movement, Trajectory
 from topologies.scenario import LogDistanceRadio, RadioLink, UnitDiskRadio
 
 

@@ -1,6 +1,7 @@
 """What the air does to frames: who hears them, when, how often, and what the records say."""
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -190,9 +191,9 @@ def test_log_distance_falls_smoothly_with_distance():
     air = Air(standing((0.0, 0.0), *points), model="log_distance", shadowing=0.0)
     model = air.medium._propagation
     chances = [model.probability(0, host, 0.0, True) for host in range(1, 60)]
-    assert all(near >= far for near, far in zip(chances, chances[1:], strict=False))
+    assert all(near >= far for near, far in itertools.pairwise(chances))
     assert chances[0] > 0.999 and chances[-1] < 0.01
-    assert max(near - far for near, far in zip(chances, chances[1:], strict=False)) < 0.25
+    assert max(near - far for near, far in itertools.pairwise(chances)) < 0.25
     assert all(model.probability(0, h, 0.0, False) <= model.probability(0, h, 0.0, True) for h in range(1, 60))
 
 

@@ -1,0 +1,20 @@
+"""`roamcast check`: is this scenario in order? Nothing is started."""
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+HELP = "check scenarios without running them"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scenarios", type=Path, nargs="+", metavar="SCENARIO", help="TOML files")
+
+
+def run(args: argparse.Namespace) -> int:
+    from cli.run import load
+
+    for path in args.scenarios:
+        scenario = load(path, {})
+        print(f"{path}: in order: {len(scenario.names)} hosts, {scenario.run.duration:g} s in {scenario.run.world}")
+    return 0

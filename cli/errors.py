@@ -1,0 +1,9 @@
+"""How a command ends: exit codes, and errors for people."""
+from __future__ import annotations
+
+USAGE_ERROR = 2  # something the user can put right; nothing was started
+INTERRUPTED = 130  # Ctrl-C
+
+
+class UserError(Exception):
+    """What the person in front of the screen can put right; str() says it, one line for each problem."""

@@ -1,0 +1,92 @@
+"""`roamcast run`: run a scenario, analyse what it recorded, print the delivery table."""
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from cli.errors import INTERRUPTED, UserError
+
+HELP = "run a scenario, analyse it and print the delivery table"
+DISK_FULL = 1  # exit code: the run is shorter than it was to be
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scenario", type=Path, metavar="SCENARIO", help="a TOML file, e.g. topologies/park-30.toml")
+    parser.add_argument("--world", metavar="W", help="where the nodes run, in place of the scenario's: sim")
+    parser.add_argument("--seed", type=int, metavar="N", help="of all chance, in place of the scenario's")
+    parser.add_argument("--out", type=Path, metavar="DIR",
+                        help="the run directory to make (default: runs/NAME-sSEED-DATE-TIME)")
+    parser.add_argument("--no-analysis", action="store_true", help="record only; `roamcast analyse` does the rest")
+    parser.add_argument("--master", metavar="URL", help="Spark master for the analysis (default: embedded)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """0: done; 1: the disk is full; 2: nothing was started; 130: Ctrl-C."""
+    from cli import progress
+
+    scenario = load(args.scenario, {key: value for key, value in (("run.world", args.world), ("run.seed", args.seed))
+                                    if value is not None})
+    path, manifest = _record(scenario, args.out, progress.for_terminal(sys.stderr))
+    print(_told(path, manifest))
+    if not args.no_analysis:
+        analyse(path, args.master, manifest["outcome"] == "disk_full")
+    return {"complete": 0, "interrupted": INTERRUPTED}.get(manifest["outcome"], DISK_FULL)
+
+
+def load(path: Path, overrides: dict[str, object]):
+    """The checked scenario; UserError tells every problem it has."""
+    import topologies
+    from emulation import runner
+    from emulation.workload import WorkloadError
+
+    try:
+        scenario = topologies.load(path, overrides)
+        runner.check(scenario)
+    except topologies.ScenarioError as error:
+        raise UserError(str(error)) from None
+    except WorkloadError as error:
+        raise UserError(f"{path}: {error}") from None
+    return scenario
+
+
+def _record(scenario, out: Path | None, progress) -> tuple[Path, dict]:
+    import json
+
+    import mobility
+    from emulation import runner
+    from emulation.rundir import RunDirError
+
+    try:
+        with progress as report:
+            path = runner.run(scenario, out, report)
+    except (RunDirError, mobility.TraceError) as error:
+        raise UserError(str(error)) from None
+    return path, json.loads((path / "manifest.json").read_text())
+
+
+def _told(path: Path, manifest: dict) -> str:
+    """One line on how the run went and where it lies."""
+    took = f"{manifest['ended']:g} s in {manifest['seconds']:.1f} s"
+    if manifest["outcome"] == "disk_full":
+        return (f"The disk is full ({manifest['reason']}): the run stopped after {took}; "
+                f"what was written is kept in {path}")
+    if manifest["outcome"] == "interrupted":
+        return f"Interrupted: the run stopped after {took}; what was recorded is in {path}"
+    return f"Ran {took}; recorded in {path}"
+
+
+def analyse(path: Path, master: str | None, disk_full: bool = False) -> None:
+    """Analyse one run directory and print its table; UserError when that cannot be done."""
+    import analysis
+
+    try:
+        summary = analysis.analyse(path, master)
+    except (analysis.AnalysisError, OSError) as error:
+        cure = f"; free some space, then: roamcast analyse {path}" if disk_full else ""
+        raise UserError(f"{error}{cure}") from None
+    print()
+    print(summary.table())
+    print()
+    for report in summary.reports:
+        print(f"Report: {report}")
