@@ -106,7 +106,8 @@ def parse_type(text: str) -> Type:
     return found
 
 
-def _message_type(text: str) -> tuple[Type, str]:
+def _message_type(text: str, listed: bool = False) -> tuple[Type, str]:
+    """The type that `text` begins with, and the rest. The `?` behind an item of a list is the list's."""
     if text.startswith("("):
         items, rest = [], text
         while not rest.startswith(")"):
@@ -127,14 +128,14 @@ def _message_type(text: str) -> tuple[Type, str]:
             if word == "list":
                 if not rest.startswith(":"):
                     raise ValueError("a list needs a type for its items, as in `list:16:node`")
-                item, rest = _message_type(rest[1:])
-                items = (item,)
+                inner, rest = _message_type(rest[1:], listed=True)
+                items = (inner,)
             found = Type(word, int(number), items)
         elif word in PLAIN:
             found = Type(word)
         else:
             raise ValueError(f"`{word or text}` is no type; known are {', '.join((*PLAIN, *BOUNDED))}")
-    if rest.startswith("?"):
+    if rest.startswith("?") and not listed:
         found, rest = Type("optional", 0, (found,)), rest[1:]
     return found, rest
 
