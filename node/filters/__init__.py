@@ -1,4 +1,6 @@
 """The filter language, matching, covering and merging of filters."""
+from node.filters.covering import covers, merge
+from node.filters.index import Index
 from node.filters.language import (
     Attributes,
     Constraint,
@@ -10,5 +12,5 @@ from node.filters.language import (
 )
 from node.filters.parser import parse
 
-__all__ = ["Attributes", "Constraint", "Filter", "FilterError", "Value", "attributes_as_record",
-           "check_attributes", "parse"]
+__all__ = ["Attributes", "Constraint", "Filter", "FilterError", "Index", "Value", "attributes_as_record",
+           "check_attributes", "covers", "merge", "parse"]

@@ -143,7 +143,7 @@ class Constraint:
         """Where the constraint stands in a canonical filter: by name, operator and values."""
         return self.name, _RANK[self.op], self.key
 
-    def __setattr__(self, name: str, value: object) -> None:
+    def __setattr__(self, name: str, value: object = None) -> None:
         raise AttributeError("a constraint does not change")
 
     __delattr__ = __setattr__
@@ -227,7 +227,7 @@ class Filter:
         """The constraints as records carry them (records.toml, `list<constraint>`)."""
         return [constraint.as_record() for constraint in self.constraints]
 
-    def __setattr__(self, name: str, value: object) -> None:
+    def __setattr__(self, name: str, value: object = None) -> None:
         raise AttributeError("a filter does not change; make another")
 
     __delattr__ = __setattr__
