@@ -1,0 +1,124 @@
+"""Messages that travel hop by hop off the tree's channels, each hop acknowledged by itself.
+
+The papers send them "out of band": the design's relay service. A message carries its own route (an explicit
+list of ids, or the reverse of the hops it has made); this part only takes it over the next hop, over a radio
+that loses frames, within tens of milliseconds: the reliable channels would be too slow for a repair, because
+these messages would wait there behind events and their round-trip estimate. No order is promised.
+
+Everything is bounded: messages in flight, tries, and what is remembered of each neighbor to tell repetitions.
+"""
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+
+from node import wire
+from node.environment import Timer
+from node.ids import Epoch, NodeId, Peer
+
+WAITS = (0.035, 0.055, 0.085, 0.125)  # s for the acknowledgement of each try; a lost frame costs the first
+IN_FLIGHT = 128  # messages that wait for an acknowledgement
+WINDOW = 64  # numbers behind the highest of a neighbor that are told apart
+PEERS = 256  # neighbors of whom numbers are remembered
+
+Failed = Callable[[], None]
+
+
+class _Flight:
+    """A message on its way over one hop."""
+
+    __slots__ = ("failed", "relay", "timer", "to", "tries")
+
+    def __init__(self, to: NodeId, relay: wire.Relay, failed: Failed | None) -> None:
+        self.to = to
+        self.relay = relay
+        self.tries = 0
+        self.timer: Timer | None = None
+        self.failed = failed
+
+
+class Relay:
+    """One hop of multi-hop messages: repeated until acknowledged, handed on once.
+
+    `handlers`: message type -> handler(sender: Peer, message), called for what comes in from two-way
+    neighbors. Services of the core used: `unicast`, `two_way`, `dropped`.
+    """
+
+    def __init__(self, core, handlers: Mapping[type, Callable]) -> None:
+        self._core = core
+        self._handlers = handlers
+        self._number = core.env.random.getrandbits(16)
+        self._flights: dict[int, _Flight] = {}
+        self._seen: OrderedDict[NodeId, tuple[Epoch, int, int]] = OrderedDict()  # epoch, highest, bits below
+        self.hop_messages: dict[type, Callable] = {wire.Relay: self._relay, wire.RelayAck: self._ack}
+
+    def send(self, to: NodeId, message: wire.Message, failed: Failed | None = None) -> None:
+        """Take a message to a neighbor; `failed()` is called later, once, if it does not answer for it."""
+        self._number = (self._number + 1) & 0xFFFFFFFF
+        flight = _Flight(to, wire.Relay(self._number, message), failed)
+        if to not in self._core.two_way() or len(self._flights) >= IN_FLIGHT:
+            if failed is not None:
+                self._core.env.call_later(0.0, failed)
+            return
+        self._flights[self._number] = flight
+        self._try(flight)
+
+    def forget(self, to: NodeId) -> None:
+        """The neighbor is gone: whatever was on its way to it has failed."""
+        for flight in [f for f in self._flights.values() if f.to == to]:
+            self._give_up(flight)
+
+    def _try(self, flight: _Flight) -> None:
+        if flight.tries == len(WAITS):
+            self._give_up(flight)
+            return
+        # jitter, or two neighbors that collided once collide again
+        wait = WAITS[flight.tries] * self._core.env.random.uniform(0.85, 1.15)
+        flight.tries += 1
+        flight.timer = self._core.env.call_later(wait, lambda: self._try(flight))
+        self._core.unicast(flight.to, flight.relay)
+
+    def _give_up(self, flight: _Flight) -> None:
+        if self._flights.pop(flight.relay.number, None) is None:
+            return
+        if flight.timer is not None:
+            flight.timer.cancel()
+        if flight.failed is not None:
+            self._core.env.call_later(0.0, flight.failed)
+
+    def _ack(self, sender: Peer, message: wire.RelayAck) -> None:
+        flight = self._flights.get(message.number)
+        if flight is None or flight.to != sender.node:
+            return  # of a repetition, mostly
+        del self._flights[message.number]
+        flight.timer.cancel()
+
+    def _relay(self, sender: Peer, message: wire.Relay) -> None:
+        if sender.node not in self._core.two_way():
+            self._core.dropped("not_neighbor")  # no acknowledgement: it may find us two-way at the next try
+            return
+        handler = self._handlers.get(type(message.message))
+        if handler is None:
+            self._core.dropped("misplaced")
+            return
+        self._core.unicast(sender.node, wire.RelayAck(message.number))
+        if self._first(sender, message.number):
+            handler(sender, message.message)
+
+    def _first(self, sender: Peer, number: int) -> bool:
+        """Whether this number of the sender's life has not come before, as far back as is remembered."""
+        epoch, highest, bits = self._seen.pop(sender.node, (sender.epoch, number - 1, 0))
+        ahead = number - highest
+        if epoch != sender.epoch or ahead <= -WINDOW:  # nothing legitimate is that late: its count began anew
+            bits, ahead, highest = 0, 1, number - 1
+        if ahead > 0:
+            bits = (bits << ahead | 1) & (1 << WINDOW) - 1 if ahead < WINDOW else 1
+            highest = number
+            first = True
+        else:
+            first = not bits >> -ahead & 1
+            bits |= 1 << -ahead
+        self._seen[sender.node] = (sender.epoch, highest, bits)
+        if len(self._seen) > PEERS:
+            self._seen.popitem(last=False)
+        return first

@@ -1,0 +1,232 @@
+"""A MAODV-style overlay tree: one per connected part of the network, repaired and merged as hosts move.
+
+cugola-murphy-picco-mobile-environment, section 5.1.1, with the design's contract. This file is where a node stands
+in the tree, its links, and the leader's beacons; repair is in search.py, the opening of links and the
+argument why no cycle can form in join.py, the meeting of two trees in merge.py.
+
+A node is a root (no parent) or a member. A root that leads is a *leader*; one that lost its parent is an *orphan*
+and seeks. The root tells its tree every `leader_interval`, with a sequence number, where it stands (LEADER), and each
+node passes that on to its children with itself in front of the path: so all know leader, depth and root path.
+A beacon is taken from the parent link only and only if it is not older than what is known, and it never sets
+the parent: only join.py does. A member that hears nothing new for `leader_losses` intervals gives its parent
+link up, which is also what ends a cycle should a corrupt state ever hold one.
+
+Supplies the whole reconfiguration path. `replaced` is called with one role a call: old_near (the orphan), new_near
+and new_far (ends of the new link, before its `gained`), old_far (far end of the lost link) or on_path.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from node import wire
+from node.ids import Epoch, LinkId, NodeId, Peer
+from node.relay import Relay
+from node.trees import SUPPLIES_PATH, TreeStatus
+from node.trees.join import Join
+from node.trees.merge import Merge
+from node.trees.search import Search
+
+PATH = 64  # ids of a root path that are known; a deeper node knows the nearest
+DEEPEST = 255  # depths beyond are counted no further
+
+
+class Maodv:
+    """The tree as seen by one node. `parent`, `links` and `root_path` are read by the parts of this tree."""
+
+    supplies = SUPPLIES_PATH
+
+    def __init__(self, core) -> None:
+        self.core = core
+        self.env = core.env
+        self.config = core.config
+        self.me: NodeId = core.me.node
+        self.links: dict[NodeId, LinkId] = {}  # open tree links by their far end
+        self.parent: NodeId | None = None
+        self.seeking = False  # as root: an orphan; as member: what the parent told last
+        self.fresh = True  # leader and root path hold for the present parent
+        self.leader: NodeId = self.me
+        self.leader_epoch: Epoch = core.me.epoch
+        self.sequence = 0
+        self.depth = 0
+        self.root_path: tuple[NodeId, ...] = (self.me,)  # this node, its parent and so on, at most PATH
+        self._own_sequence = 0
+        self._news_at = 0.0  # when the leader was last heard anew
+        self._recorded: tuple | None = None
+        self.join = Join(self)
+        self.search = Search(self)
+        self.merge = Merge(self)
+        self.relay = Relay(core, {
+            **self.join.relayed, **self.search.relayed, **self.merge.relayed, wire.Leave: self._leave})
+        self.hop_messages: dict[type, Callable] = {**self.relay.hop_messages, wire.Rreq: self.search.request_heard}
+        self.link_messages: dict[type, Callable] = {wire.Leader: self._leader}
+
+    # ---- inputs from the core ---------------------------------------------------------------
+    def start(self) -> None:
+        """A node begins as the leader of itself alone; networks grow by merges only."""
+        self._record()
+        self.env.call_later(self.config.leader_interval * self.env.random.random(), self._tick)
+
+    def status(self) -> TreeStatus:
+        return TreeStatus(self.leader, self.sequence, self.depth, self.parent, self.seeking or not self.fresh)
+
+    def neighbor_up(self, peer: Peer) -> None:
+        self.search.neighbor_up(peer.node)
+
+    def neighbor_down(self, peer: Peer, reason: str) -> None:
+        self.merge.neighbor_down(peer.node)
+        self.relay.forget(peer.node)
+        link = self.links.get(peer.node)
+        if link is not None:
+            self.lose(link, reason)
+
+    def hello_received(self, peer: Peer, hello: wire.Hello) -> None:
+        self.merge.hello_received(peer.node, hello)
+
+    def link_failed(self, link: LinkId, reason: str) -> None:
+        self.lose(link, reason, tell=True)
+
+    def link_pending(self, link: LinkId) -> bool:
+        """Whether the far end may open this link although it is not open here yet."""
+        return self.join.granted(link)
+
+    def link_heard(self, link: LinkId) -> None:
+        """The far end has opened a pending link: its first message came before its ACTIVATE."""
+        self.join.opened(link)
+
+    # ---- where this node stands --------------------------------------------------------------
+    @property
+    def is_leader(self) -> bool:
+        return self.parent is None and not self.seeking
+
+    def children(self) -> list[LinkId]:
+        return [link for node, link in self.links.items() if node != self.parent]
+
+    def is_child(self, node: NodeId) -> bool:
+        return node in self.links and node != self.parent
+
+    def set_parent(self, node: NodeId) -> None:
+        """Turn the pointer to the far end of an open link. Until the new parent tells, nothing is known of above."""
+        self.parent = node
+        self.seeking = False
+        self.fresh = False
+        self._news_at = self.env.now()
+        self._record()
+
+    def become_root(self, seeking: bool) -> None:
+        """Lead, or seek as an orphan; the own count of beacons goes on, so that older ones lose."""
+        self.parent = None
+        self.seeking = seeking
+        self.fresh = True
+        self.leader, self.leader_epoch = self.me, self.core.me.epoch
+        self.depth = 0
+        self.root_path = (self.me,)
+        self._beacon()
+
+    def elect(self) -> None:
+        """No new link was found: lead this fragment."""
+        self.become_root(seeking=False)
+
+    # ---- links ---------------------------------------------------------------------------------
+    def gain(self, node: NodeId, nonce: int, parent: bool) -> LinkId:
+        """Open the link to a neighbor, as its child or as its parent."""
+        link = LinkId.between(self.me, node, nonce)
+        old = self.links.get(node)
+        if old is not None:
+            self.lose(old, "superseded")
+        self.links[node] = link
+        if parent:
+            self.set_parent(node)
+        self.core.gained(link)
+        if not parent and self.fresh:
+            self._tell([link])
+        return link
+
+    def lose(self, link: LinkId, reason: str, tell: bool = False) -> None:
+        """Close a link if it is open. Losing the parent makes this node an orphan that seeks."""
+        far = link.far_end(self.me)
+        if self.links.get(far) != link:
+            return
+        del self.links[far]
+        if tell and far in self.core.two_way():
+            self.relay.send(far, wire.Leave(link.nonce))
+        if self.parent != far:
+            self.core.lost(link, reason)
+            return
+        former = self.root_path if self.root_path[1:2] == (far,) else (self.me, far)
+        depth = max(self.depth, 1)
+        self.parent = None
+        self.seeking = True
+        self.core.lost(link, reason)
+        self.orphaned(link, former, depth)
+
+    def orphaned(self, rid: LinkId | None, former: tuple[NodeId, ...], depth: int) -> None:
+        """The pointer upward is void: become the root of a fragment and look for a new link."""
+        self.become_root(seeking=True)
+        self.search.begin(rid, former, depth)
+
+    def _leave(self, sender: Peer, message: wire.Leave) -> None:
+        self.lose(LinkId.between(self.me, sender.node, message.nonce), "left")
+
+    # ---- the leader's beacons --------------------------------------------------------------------
+    def _tick(self) -> None:
+        interval = self.config.leader_interval
+        self.env.call_later(interval * self.env.random.uniform(0.9, 1.1), self._tick)
+        if self.parent is None:
+            self._beacon()
+        elif self.env.now() - self._news_at > interval * (self.config.leader_losses + self.env.random.random()):
+            # the chance breaks a cycle at one place: the others hear the new orphan's beacon in time
+            self.lose(self.links[self.parent], "no_leader", tell=True)
+
+    def _beacon(self) -> None:
+        """As root, tell the tree; each time with a sequence number of its own."""
+        self._own_sequence += 1
+        self.sequence = self._own_sequence
+        self._changed()
+
+    def _tell(self, links: list[LinkId]) -> None:
+        if links:
+            self.core.send(links, wire.Leader(
+                leader=self.leader, epoch=self.leader_epoch, sequence=self.sequence, depth=self.depth,
+                seeking=self.seeking, path=self.root_path))
+
+    def _changed(self) -> None:
+        self._record()
+        self._tell(self.children())
+        self.merge.changed()
+
+    def _leader(self, link: LinkId, message: wire.Leader) -> None:
+        far = link.far_end(self.me)
+        if far != self.parent or self.links.get(far) != link:
+            self.core.dropped("not_parent")
+            return
+        path = tuple(message.path)
+        if (path[:1] != (far,) or self.me in path or len(set(path)) != len(path)
+                or message.depth >= DEEPEST - 1 or len(path) != min(message.depth + 1, PATH)):
+            self.core.dropped("bad_path")
+            return
+        same = message.leader == self.leader
+        age = (message.epoch, message.sequence)
+        known = (self.leader_epoch, self.sequence)
+        if same and age < known:
+            self.core.dropped("stale_beacon")
+            return
+        news = not same or age > known
+        root_path = (self.me, *path)[:PATH]
+        if not news and self.fresh and root_path == self.root_path and message.seeking == self.seeking:
+            return
+        if news or not self.fresh:
+            self._news_at = self.env.now()
+        self.leader, self.leader_epoch, self.sequence = message.leader, message.epoch, message.sequence
+        self.depth = message.depth + 1
+        self.root_path = root_path
+        self.seeking = message.seeking
+        self.fresh = True
+        self._changed()
+
+    def _record(self) -> None:
+        status = self.status()
+        state = (status.leader, status.depth, status.parent, status.seeking)
+        if state != self._recorded:
+            self._recorded = state
+            self.env.record("tree_state", leader=status.leader, depth=status.depth, parent=status.parent,
+                            seeking=status.seeking)

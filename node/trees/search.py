@@ -1,0 +1,218 @@
+"""How an orphan finds its new link: route requests, replies, and the choice of the nearest.
+
+cugola-murphy-picco-mobile-environment, section 5.1.1. The orphan broadcasts a route request (RREQ). Its own fragment
+passes it down the tree, and whoever hears it over a non-tree link is the far end of a possible link: the request
+has crossed, and from there it may only travel up that tree. Nodes no deeper than the orphan was
+reply (RREP). From the root paths of both sides the orphan computes the whole reconfiguration path of each
+reply, and takes the link whose far end is nearest to the lost link's far end.
+
+The depth rule holds for the first attempt. Later ones are answered by the crossed-to node whatever its depth:
+depth says who is probably not below the orphan, but only the join's walk (join.py) makes sure. After
+`request_attempts` the orphan elects itself.
+"""
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import NamedTuple
+
+from node import wire
+from node.environment import Timer
+from node.ids import LinkId, NodeId, Peer
+
+PATH = 64  # ids of a root path or a reconfiguration path; longer ones are not named
+HOPS = 18  # ids of a request's way, both trees together
+CANDIDATES = 16  # replies that are kept
+TRIES = 4  # joins through replies to one request
+SEEN = 128  # requests of others that are remembered
+FORWARD_JITTER = 0.004  # s, so that those who heard one broadcast do not all answer at once
+
+
+class Candidate(NamedTuple):
+    """A possible new link: the last two of `route`."""
+
+    route: tuple[NodeId, ...]  # the orphan, ..., near end, far end
+    far_path: tuple[NodeId, ...]  # root path of the far end, itself first, as far as known
+
+
+def reconfiguration_path(former: tuple[NodeId, ...], route: tuple[NodeId, ...],
+                         far_path: tuple[NodeId, ...]) -> tuple[NodeId, ...] | None:
+    """From the near old end over the new link to the far old end; None if the far side's trees do not meet.
+
+    `former`: root path of the near old end before the loss, (near old end, far old end, ...); `route`: (near old
+    end, ..., near new end, far new end); `far_path`: root path of the far new end. The far side is joined
+    at the lowest common ancestor of the two far ends.
+    """
+    ancestors = former[1:]
+    for up, node in enumerate(far_path):
+        if node in ancestors:
+            down = ancestors[:ancestors.index(node)]
+            path = (*route[:-1], *far_path[:up + 1], *reversed(down))
+            return path if len(path) <= PATH and len(set(path)) == len(path) else None
+    return None
+
+
+class Search:
+    """The repair of this orphan, and this node's part in the requests of others."""
+
+    def __init__(self, tree) -> None:
+        self._tree = tree
+        self._core = tree.core
+        self._env = tree.env
+        self._config = tree.config
+        self._me: NodeId = tree.me
+        self._request = self._env.random.getrandbits(31)
+        self._seen: OrderedDict[tuple[NodeId, int], None] = OrderedDict()
+        self._running = False
+        self._rid: LinkId | None = None
+        self._former: tuple[NodeId, ...] = ()
+        self._depth = 0
+        self._attempt = 0
+        self._tries = 0
+        self._began = 0.0
+        self._candidates: list[Candidate] = []
+        self._timer: Timer | None = None
+        self.relayed: dict[type, Callable] = {wire.Rreq: self._request_relayed, wire.Rrep: self._reply}
+
+    # ---- the orphan ---------------------------------------------------------------------------
+    def begin(self, rid: LinkId | None, former: tuple[NodeId, ...], depth: int) -> None:
+        """Seek a new link for this fragment. `former`, `depth`: where its root stood before the loss."""
+        self._running = True
+        self._rid, self._former, self._depth = rid, former, depth
+        self._attempt = 0
+        self._began = self._env.now()
+        self._env.record("repair_started", rid=_text(rid), cause="repair")
+        self._next_attempt()
+
+    def neighbor_up(self, node: NodeId) -> None:
+        """A new neighbor may be the way out: ask again at once if nothing was found yet."""
+        if self._running and not self._tree.join.pending and not self._candidates:
+            self._ask()
+
+    def _next_attempt(self) -> None:
+        lonely = not self._core.two_way()
+        if lonely or self._attempt == self._config.request_attempts:
+            self._end("elected")
+            return
+        self._attempt += 1
+        self._tries = 0
+        self._candidates = []
+        self._ask()
+        # longer each time: a fragment that is busy now, or was only out of reach, gets its time
+        wait = self._config.request_wait * 2 ** (self._attempt - 1) * self._env.random.uniform(1.0, 1.2)
+        self._timer = self._env.call_later(wait, self._choose)
+
+    def _ask(self) -> None:
+        self._request = (self._request + 1) & 0xFFFFFFFF
+        self._core.broadcast(wire.Rreq(
+            rid=self._rid, request=self._request, attempt=self._attempt, depth=self._depth,
+            former=self._former[:PATH], hops=(self._me,), crossing=None))
+
+    def _choose(self) -> None:
+        if not self._candidates or self._tries == TRIES:
+            self._next_attempt()
+            return
+        best = min(self._candidates, key=self._distance)
+        self._candidates.remove(best)
+        self._tries += 1
+        self._tree.join.start(best.route, self._rid, self._path(best), self._joined)
+
+    def _path(self, candidate: Candidate) -> tuple[NodeId, ...] | None:
+        return reconfiguration_path(self._former, candidate.route, candidate.far_path)
+
+    def _distance(self, candidate: Candidate) -> tuple:
+        """Nearest to the far old end first, then the shortest in all; the unknown last, the shallow first."""
+        path = self._path(candidate)
+        if path is None:
+            return (1, len(candidate.far_path), len(candidate.route), candidate.route)
+        return (0, len(path) - len(candidate.route), len(path), candidate.route)
+
+    def _joined(self, outcome: str) -> None:
+        if outcome == "joined":
+            self._end(outcome)
+        else:
+            self._choose()
+
+    def _end(self, outcome: str) -> None:
+        rid = self._rid
+        self._running = False
+        self._candidates = []
+        if self._timer is not None:
+            self._timer.cancel()
+        self._env.record("repair_ended", rid=_text(rid), cause="repair", outcome=outcome,
+                         attempts=self._attempt, seconds=self._env.now() - self._began)
+        if outcome == "elected":
+            if rid is not None:
+                self._core.abandoned(rid)
+            self._tree.elect()
+
+    def _reply(self, sender: Peer, message: wire.Rrep) -> None:
+        hops, crossing = message.hops, message.crossing
+        at = hops.index(self._me) if self._me in hops else len(hops)
+        if at + 1 >= len(hops) or hops[at + 1] != sender.node or not 0 < crossing < len(hops) \
+                or len(set(hops)) != len(hops) or message.path[:1] != hops[-1:]:
+            self._core.dropped("bad_route")
+        elif at > 0:
+            self._tree.relay.send(hops[at - 1], message)
+        elif not self._running or message.request != self._request:
+            self._core.dropped("late")
+        elif self._me not in message.path and len(self._candidates) < CANDIDATES:
+            far_path = (*hops[crossing:], *message.path[1:])[:PATH]
+            self._candidates.append(Candidate(hops[:crossing + 1], far_path))
+
+    # ---- the others ---------------------------------------------------------------------------------
+    def request_heard(self, sender: Peer, message: wire.Rreq) -> None:
+        """A route request came by broadcast: from the parent, or over a non-tree link."""
+        hops = message.hops
+        if not self._sound(sender, message) or message.crossing is not None:
+            self._core.dropped("bad_route")
+            return
+        tree = self._tree
+        seeker = hops[0]
+        if len(hops) == 1 and message.rid is not None and tree.links.get(seeker) == message.rid:
+            tree.lose(LinkId(*message.rid), "far_end")  # the other end has noticed before we did
+        if tree.parent == sender.node:
+            if self._first(message) and len(hops) <= self._config.request_hops:
+                forward = message._replace(hops=(*hops, self._me))
+                self._env.call_later(self._env.random.random() * FORWARD_JITTER,
+                                     lambda: self._core.broadcast(forward))
+        elif sender.node not in tree.links:
+            self._crossed(message._replace(crossing=len(hops)))
+
+    def _request_relayed(self, sender: Peer, message: wire.Rreq) -> None:
+        """A route request on its way up the tree that it crossed to."""
+        if not self._sound(sender, message) or not 0 < (message.crossing or 0) < len(message.hops):
+            self._core.dropped("bad_route")
+        elif self._tree.is_child(sender.node):
+            self._crossed(message)
+
+    def _crossed(self, message: wire.Rreq) -> None:
+        """On the far side: reply if no deeper than the seeker was, else ask the parent."""
+        tree, hops = self._tree, (*message.hops, self._me)
+        if tree.seeking or not tree.fresh or not set(hops[:message.crossing]).isdisjoint(tree.root_path):
+            return  # no leader to join here, or below the seeker itself
+        if not self._first(message):
+            return
+        if tree.depth <= message.depth or message.attempt > 1:
+            reply = wire.Rrep(request=message.request, hops=hops, crossing=message.crossing, path=tree.root_path)
+            tree.relay.send(hops[-2], reply)
+        elif len(hops) < HOPS and len(hops) - message.crossing <= self._config.request_hops:
+            tree.relay.send(tree.parent, message._replace(hops=hops))
+
+    def _sound(self, sender: Peer, message: wire.Rreq) -> bool:
+        hops = message.hops
+        return (hops[-1:] == (sender.node,) and self._me not in hops and len(hops) < HOPS
+                and len(set(hops)) == len(hops) and sender.node in self._core.two_way())
+
+    def _first(self, message: wire.Rreq) -> bool:
+        key = (message.hops[0], message.request)
+        if key in self._seen:
+            return False
+        self._seen[key] = None
+        if len(self._seen) > SEEN:
+            self._seen.popitem(last=False)
+        return True
+
+
+def _text(rid: LinkId | None) -> str | None:
+    return None if rid is None else str(rid)
