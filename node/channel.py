@@ -96,6 +96,7 @@ class Channel:
         self.queue: deque[Parcel] = deque()
         self.flights: dict[int, Flight] = {}  # by sequence number, ascending
         self.lost: list[Flight] = []  # of the flights, those to send again
+        self._waiting: dict[int, str] = {}  # events that came there out of order, and are not delivered yet
         self.next_sequence = 0
         self.queued_bytes = 0  # waiting and in flight
         self.missing = 0.0  # share of broadcasts that did not reach the far end
@@ -161,6 +162,8 @@ class Channel:
         for sequence in told:
             flight = flights.pop(sequence)
             self.queued_bytes -= flight.parcel.size
+            if sequence > expected and flight.parcel.event is not None:
+                self._waiting[sequence] = flight.parcel.event
             if flight.broadcast:
                 self.missing += ((flight.tries > 1) - self.missing) / 16
             if flight.tries == 1:
@@ -169,6 +172,8 @@ class Channel:
                 self._told_order = max(self._told_order, flight.order)
             else:  # which of its transmissions came is not known; the first, to be careful
                 self._told_order = max(self._told_order, flight.first_order)
+        if self._waiting:
+            self._waiting = {s: event for s, event in self._waiting.items() if s >= expected}
         if latest is not None:
             self.round_trip.sample(now - latest.sent_at)
         self._since = self._progress_at = now
@@ -199,9 +204,10 @@ class Channel:
         return lost
 
     def undelivered_events(self) -> list[str]:
-        """Events queued or unacknowledged, each once, in order."""
-        parcels = [f.parcel for f in self.flights.values()] + list(self.queue)
-        return list(dict.fromkeys(p.event for p in parcels if p.event is not None))
+        """Events that are not known to be delivered at the far end, each once, in order."""
+        sent = self._waiting | {s: f.parcel.event for s, f in self.flights.items()}
+        events = [sent[s] for s in sorted(sent)] + [p.event for p in self.queue]
+        return list(dict.fromkeys(event for event in events if event is not None))
 
     # ---- receiving --------------------------------------------------------------------------
     def arrived(self, sequence: int, content: wire.Message) -> Iterator[wire.Message]:
@@ -257,6 +263,7 @@ class Channel:
         self.timer = self.ack_timer = None
         self.queue.clear()
         self.flights.clear()
+        self._waiting.clear()
         self.held.clear()
         self.lost = []
         self._pieces.clear()
