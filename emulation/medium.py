@@ -72,7 +72,7 @@ class _Transmission:
 class _Radio:
     """The transmitter of one host: the frame in hand, those waiting, and the back-off's state."""
 
-    __slots__ = ("count_from", "fires", "frame", "host", "life", "on", "waiting")
+    __slots__ = ("count_from", "fires", "frame", "host", "leaving", "life", "on", "waiting")
 
     def __init__(self, host: int) -> None:
         self.host = host
@@ -81,6 +81,7 @@ class _Radio:
         self.count_from = 0.0  # s, when the back-off began to count
         self.fires = 0.0  # s, when it ends
         self.on = True
+        self.leaving = False  # goes off when what is queued has been sent
         self.life = 0  # grows when the radio goes off: actions of a former life do nothing
 
 
@@ -124,7 +125,7 @@ class Medium:
     def transmit(self, sender: int, destination: int | None, payload: bytes) -> None:
         """Queue one datagram for the air: to all in range (None) or to one host."""
         radio = self._radios[sender]
-        if not radio.on:
+        if not radio.on or radio.leaving:
             return
         frame = Frame(sender, destination, payload)
         if radio.frame is None:
@@ -135,10 +136,17 @@ class Medium:
             self.counts["overflowed"] += 1
             self._overflowed[sender] = self._overflowed.get(sender, 0) + 1
 
+    def host_leaves(self, host: int) -> None:
+        """Switch a host's radio off as soon as what it has queued is sent."""
+        radio = self._radios[host]
+        radio.leaving = True
+        if radio.frame is None:
+            self.host_down(host)
+
     def host_down(self, host: int) -> None:
         """Switch a host's radio off; what it had queued is gone."""
         radio = self._radios[host]
-        radio.on = False
+        radio.on = radio.leaving = False
         radio.life += 1
         radio.frame = None
         radio.waiting.clear()
@@ -146,6 +154,7 @@ class Medium:
 
     def host_up(self, host: int) -> None:
         """Switch it on again; no-op when it is."""
+        self._radios[host].leaving = False
         if not self._radios[host].on:
             self._radios[host].on = True
             self.neighborhood.up(host)
@@ -270,6 +279,8 @@ class Medium:
         if radio.waiting:
             radio.frame = radio.waiting.popleft()
             self._back_off(radio, self._on_air[radio.host].end + DIFS)
+        elif radio.leaving:
+            self.host_down(radio.host)
 
     def _hand_up(self, frame: Frame, hosts: list[int]) -> None:
         if self._delay > 0.0:

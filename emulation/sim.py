@@ -65,7 +65,6 @@ class Simulation:
         self._ports: list[Port | None] = [None] * len(movement.names)
         self._epochs = [0] * len(movement.names)
         self.started: list[Callable[[int, Broker], None]] = []  # told of every start of a node
-        self.stopped: list[Callable[[int], None]] = []  # and before every stop or crash
         self.medium = Medium(self.clock, movement, radio, seed, self._deliver, world_record, end=end,
                              capture=capture)
 
@@ -83,24 +82,22 @@ class Simulation:
             tell(host, broker)
 
     def stop(self, host: int) -> None:
-        """End the life of a host's node in order; its radio is silent from then on."""
+        """End the life of a host's node in order: its last words go out, then its radio is silent."""
         broker = self.brokers[host]
         if broker is not None:
             broker.stop()
-            self._end(host, "stop")
+            self._end(host, "stop", self.medium.host_leaves)
 
     def crash(self, host: int) -> None:
         """The host is gone from one instant to the next, without a word."""
         if self.brokers[host] is not None:
-            self._end(host, "crash")
+            self._end(host, "crash", self.medium.host_down)
 
-    def _end(self, host: int, how: str) -> None:
-        for tell in self.stopped:
-            tell(host)
+    def _end(self, host: int, how: str, switch_off: Callable[[int], None]) -> None:
         self.brokers[host] = None
         self._ports[host].alive = False
-        self.medium.host_down(host)
         self._record("host_down", host=host, how=how)
+        switch_off(host)
 
     def _deliver(self, receiver: int, sender: int, payload: bytes) -> None:
         broker = self.brokers[receiver]

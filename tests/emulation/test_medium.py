@@ -157,6 +157,18 @@ def test_a_host_that_goes_down_in_mid_frame_is_not_heard():
     assert [got[3] for got in air.run(12.0).got] == [b"z"]
 
 
+def test_a_host_that_leaves_sends_what_it_has_queued_and_no_more():
+    air = Air(line(2))
+    air.at(1.0, 0, None, b"first")
+    air.at(1.0, 0, None, b"last")
+    air.clock.call_at(1.00001, lambda: air.medium.host_leaves(0))
+    air.at(1.00002, 0, None, b"too late")
+    assert [got[3] for got in air.run().got] == [b"first", b"last"]
+    assert air.links() == set()
+    air.medium.host_up(0)
+    assert air.links() == {(0, 1), (1, 0)}
+
+
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32), st.integers(2, 12), st.floats(30.0, 200.0))
 def test_the_truth_of_the_unit_disk_is_the_contacts(seed, hosts, reach):
