@@ -240,7 +240,7 @@ def _check(kind: schema.Type, outward: bool) -> Check:
         some = _check(kind.items[0], outward)
         return lambda value: None if value is None else some(value)
     plain, out = {"f64": (_f64, lambda value: _f64(float(value))), "bool": (_bool, _bool),
-                  "attributes": (_attributes, lambda value: _attributes(dict(value))),
+                  "attributes": (_attributes, _attributes_out),
                   "filter": (_filter_in, _filter_out),
                   "message": (lambda value: _unpack(value, "inside"), lambda value: _pack(value, "inside")),
                   }[kind.kind]
@@ -329,6 +329,10 @@ def _attributes(value: Any) -> Mapping:
     return value
 
 
+def _attributes_out(value: Any) -> Mapping:
+    return _attributes(value if type(value) is dict else dict(value))
+
+
 def _filter_in(value: Any) -> Filter:
     try:
         return Filter.from_wire(value)
@@ -355,6 +359,7 @@ class _Kind(NamedTuple):
 
 
 _KINDS: dict[int, _Kind] = {}
+_make = tuple.__new__  # what a NamedTuple's own _make does, once the number of fields is known to be right
 
 
 def _message(key: str) -> Any:
@@ -396,7 +401,7 @@ def _unpack(item: Any, place: str) -> Message:
     if len(item) != len(kind.inward) + 1:
         raise Malformed("field", f"{kind.cls.name} has {len(kind.inward)} fields, not {len(item) - 1}")
     try:
-        return kind.cls._make([check(value) for check, value in zip(kind.inward, item[1:])])
+        return _make(kind.cls, [check(value) for check, value in zip(kind.inward, item[1:])])
     except _Wrong:
         raise Malformed("field", _first_fault(kind.cls, kind.inward, item[1:])) from None
 
