@@ -48,7 +48,7 @@ def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
         elif isinstance(item, ast.ImportFrom):
             assert item.level == 0, f"line {item.lineno}: rooms are imported by their full names"
             yield item.lineno, item.module or ""
-        elif isinstance(item, ast.Call) and "import" in ast.unparse(item.func) and item.args:
+        elif isinstance(item, ast.Call) and "import_" in ast.unparse(item.func) and item.args:
             if isinstance(item.args[0], ast.Constant) and isinstance(item.args[0].value, str):
                 yield item.lineno, item.args[0].value
 
