@@ -4,12 +4,12 @@ cugola-murphy-picco-mobile-environment, section 5.1.1 (neighbors are known by be
 design's: only two-way links count, a lossy link does not flap, a new epoch replaces the old session at once.
 
 A neighbor comes up when `hello_up` of its last `hello_window` beacons arrived and the latest of them lists
-us. It goes down when nothing at all was heard of it for as long as `patience` beacons take. Three
-beacons in a row are missed every 37 beacons on a link that loses 30 %, so a fixed count would flap; the count
-follows the loss measured from the gaps in the beacons' sequence numbers, between `hello_losses` and
-PATIENCE_MOST, such that a run of that length is rarer than RUN_ODDS a beacon. A link that loses nothing and
-vanishes is thus noticed after three intervals, a 30 % link after nine and flaps about once in a day
-(tests/node/test_neighbors.py measures both). Where the reliable channel carries traffic it notices earlier.
+us. It goes down when nothing at all was heard of it for as long as `patience` beacons take. On a link that
+loses 30 % three beacons in a row are missed every minute or two, so a fixed count would flap; the count follows
+the loss that the gaps in the beacons' sequence numbers show, between `hello_losses` and PATIENCE_MOST, such that
+a run of that length is rarer than RUN_ODDS a beacon. With beacons every second an end of a 30 % link then flaps
+once in 18 hours, a link that loses nothing is missed 2.9 s after it vanished, a 30 % link after 9 s
+(tests/node/test_neighbors.py measures all three). A channel that carries traffic notices earlier.
 """
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CONFLICT_PAUSE = 60.0  # s between two records of one conflict
 RUN_ODDS = 2e-5  # probability a beacon of a run of losses that ends a living neighbor
 PATIENCE_MOST = 10  # beacons
 PRIOR_LOSS, PRIOR_BEACONS = 0.3, 2  # what is assumed of a link before its first beacon, and how firmly
-LOSS_MEMORY = 32  # beacons over which the loss is averaged
+LOSS_MEMORY = 64  # beacons over which the loss is averaged
 
 BODY = wire.MAX_DATAGRAM - wire.overhead(b"some secret")  # bytes that a beacon may take
 HELLO_BYTES, HEARD_BYTES, DIGEST_BYTES = 48, 13, 27  # at most: the fixed fields, one entry of each list

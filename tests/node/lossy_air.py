@@ -129,7 +129,7 @@ class Host:
 
     def broadcast(self, *messages: wire.Message) -> None:
         self.sent.append((self.air.time, None, messages))
-        self.air.carry(self, [n for n in self.air.hosts if n != self.me.node], self._datagram(messages))
+        self.air.carry(self, [n for n, host in self.air.hosts.items() if host is not self], self._datagram(messages))
 
     def unicast(self, to: NodeId, *messages: wire.Message) -> None:
         self.sent.append((self.air.time, to, messages))
