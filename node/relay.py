@@ -16,7 +16,7 @@ from node import wire
 from node.environment import Timer
 from node.ids import Epoch, NodeId, Peer
 
-WAITS = (0.035, 0.055, 0.085, 0.125)  # s for the acknowledgement of each try; a lost frame costs the first
+WAITS = (0.035, 0.05, 0.07, 0.1, 0.15)  # s for the acknowledgement of each try; a lost frame costs the first
 IN_FLIGHT = 128  # messages that wait for an acknowledgement
 WINDOW = 64  # numbers behind the highest of a neighbor that are told apart
 PEERS = 256  # neighbors of whom numbers are remembered

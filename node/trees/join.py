@@ -198,7 +198,7 @@ class Join:
         elif len(message.walk) >= WALK:
             self._refuse(message, sender, "far")
         else:
-            self._tree.relay.send(parent, message, lambda: self._refuse(message, sender, "gone"))
+            self._tree.relay_up(message, lambda: self._refuse(message, sender, "gone"))
 
     # ---- the answer -----------------------------------------------------------------------------------
     def _refuse(self, message: wire.Join, sender: NodeId, reason: str) -> None:

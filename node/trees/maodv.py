@@ -164,6 +164,16 @@ class Maodv:
         self.become_root(seeking=True)
         self.search.begin(rid, former, depth)
 
+    def relay_up(self, message: wire.Message, failed: Callable[[], None] | None = None) -> None:
+        """Relay to the parent. One that does not answer is lost: sooner than beacons or the channel would tell."""
+        link = self.links[self.parent]
+
+        def unanswered() -> None:
+            self.lose(link, "unanswered", tell=True)
+            if failed is not None:
+                failed()
+        self.relay.send(self.parent, message, unanswered)
+
     def _leave(self, sender: Peer, message: wire.Leave) -> None:
         self.lose(LinkId.between(self.me, sender.node, message.nonce), "left")
 

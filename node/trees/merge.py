@@ -104,7 +104,7 @@ class Merge:
         if tree.parent is None:
             self._gather(Offer(message.leader, len(hops) + message.depth, (*reversed(hops), message.far)))
         elif len(hops) < 63:
-            tree.relay.send(tree.parent, message._replace(hops=hops))
+            tree.relay_up(message._replace(hops=hops))
 
     def _offer(self, sender: Peer, message: wire.Offer) -> None:
         hops = (*message.hops, self._me, message.far)

@@ -197,7 +197,7 @@ class Search:
             reply = wire.Rrep(request=message.request, hops=hops, crossing=message.crossing, path=tree.root_path)
             tree.relay.send(hops[-2], reply)
         elif len(hops) < HOPS and len(hops) - message.crossing <= self._config.request_hops:
-            tree.relay.send(tree.parent, message._replace(hops=hops))
+            tree.relay_up(message._replace(hops=hops))
 
     def _sound(self, sender: Peer, message: wire.Rreq) -> bool:
         hops = message.hops
