@@ -59,7 +59,9 @@ from node import wire
 from node.environment import Timer
 from node.ids import LinkId, NodeId, Peer
 
-WALK = 64  # nodes of a walk; a join that would go further is refused
+ROUTE = 64  # nodes of a route, from the root that asks to the far new end
+WALK = 128  # nodes of a walk; a join that would go further is refused
+PROMPT_HOPS = 10  # that `join_wait` suffices for; longer ways get their share more
 REMEMBERED = 32  # joins that crossed to this node and may still be granted, or opened
 
 Done = Callable[[str], None]  # outcome: joined, timeout, or why it was refused: busy, met, gone, far
@@ -123,11 +125,15 @@ class Join:
 
     # ---- the root that asks ---------------------------------------------------------------------
     def start(self, route: tuple[NodeId, ...], rid: LinkId | None, path: tuple[NodeId, ...] | None,
-              done: Done) -> None:
-        """Ask to join over `route` (this root, ..., near end, far end); `done(outcome)` is called once, later."""
+              hops: int, done: Done) -> None:
+        """Ask to join over `route` (this root, ..., near end, far end); `done(outcome)` is called once, later.
+
+        `hops`: how many there are to the other root, as far as is known.
+        """
         self._request = (self._request + 1) & 0xFFFFFFFF
         pending = self._pending = _Pending(self._request, rid, path, route, done)
-        self._timer = self._env.call_later(self._tree.config.join_wait, lambda: self._end("timeout"))
+        wait = self._tree.config.join_wait * max(1.0, hops / PROMPT_HOPS)
+        self._timer = self._env.call_later(wait, lambda: self._end("timeout"))
         if self._next_hop(route, 0) is None:
             self._timer.cancel()
             self._timer = self._env.call_later(0.0, lambda: self._end("gone"))
@@ -178,7 +184,7 @@ class Join:
             return
         if at + 1 == len(route):
             self._remember((route[0], message.request), _Crossing(
-                sender, _link(message.rid), message.path or None, self._env.now() + 2 * self._tree.config.join_wait))
+                sender, _link(message.rid), message.path or None, self._env.now() + self._memory()))
             self._walk(message._replace(walk=(self._me,), path=()), sender)
         elif self._tree.parent != sender or self._next_hop(route, at) is None:
             self._refuse(message, sender, "gone")
@@ -235,7 +241,7 @@ class Join:
             self._core.dropped("unasked")
             return
         nonce = self._env.random.randrange(1, 2**32)
-        self._remember(key, crossing._replace(nonce=nonce, expires=self._env.now() + 2 * self._tree.config.join_wait))
+        self._remember(key, crossing._replace(nonce=nonce, expires=self._env.now() + self._memory()))
         self._back(message._replace(nonce=nonce))
 
     def _conclude(self, message: wire.Grant | wire.Refuse, granted: bool) -> None:
@@ -309,6 +315,10 @@ class Join:
         self._tree.gain(crossing.near, link.nonce, parent=False)
         if rid is not None and crossing.path and crossing.path[-1] != self._me:
             self._pass_on(wire.Replaced(rid, link, crossing.path))
+
+    def _memory(self) -> float:
+        """Seconds that a join is remembered at its far new end: longer than its root waits for it."""
+        return self._tree.config.join_wait * (ROUTE + WALK) / PROMPT_HOPS
 
     def _crossing(self, link: LinkId) -> tuple[NodeId, int] | None:
         far, now = link.far_end(self._me), self._env.now()

@@ -15,6 +15,7 @@ from node import wire
 from node.environment import Timer
 from node.ids import NodeId, Peer
 
+DEEP = 62  # depth from which a route to the leader would be too long (join.py)
 OFFERS = 16  # offers that a leader keeps
 TRIES = 3  # joins through one lot of offers, busy ones not counted
 BUSY_TRIES = 6
@@ -78,10 +79,17 @@ class Merge:
 
     def _compare(self, node: NodeId) -> None:
         heard, tree = self._heard[node], self._tree
-        if not self._settled() or heard.seeking or heard.leader >= tree.leader or node in tree.links:
+        if not self._settled() or heard.seeking or node in tree.links or not self._gives_in(heard):
             return
         if node in self._core.two_way() and self._allowed(heard.leader, 1):
             self._rise(wire.Offer(leader=heard.leader, depth=heard.depth, far=node, hops=()))
+
+    def _gives_in(self, heard: Heard) -> bool:
+        """Whether this tree joins the other, and not the other way round: by order, where a route is not too long."""
+        tree = self._tree
+        if heard.leader == tree.leader or tree.depth >= DEEP:
+            return False
+        return heard.leader < tree.leader or heard.depth >= DEEP
 
     def _allowed(self, leader: NodeId, most: int) -> bool:
         """Whether one more offer toward this leader may go up now."""
@@ -103,7 +111,7 @@ class Merge:
         hops = (*message.hops, self._me)
         if tree.parent is None:
             self._gather(Offer(message.leader, len(hops) + message.depth, (*reversed(hops), message.far)))
-        elif len(hops) < 63:
+        elif len(hops) < DEEP:
             tree.relay_up(message._replace(hops=hops))
 
     def _offer(self, sender: Peer, message: wire.Offer) -> None:
@@ -111,7 +119,7 @@ class Merge:
         if message.hops[-1:] != (sender.node,) or len(set(hops)) != len(hops) \
                 or not self._tree.is_child(sender.node):
             self._core.dropped("bad_route")
-        elif self._settled() and message.leader < self._tree.leader and self._allowed(message.leader, FORWARDS):
+        elif self._settled() and message.leader != self._tree.leader and self._allowed(message.leader, FORWARDS):
             self._rise(message)
 
     # ---- the leader that gives in ------------------------------------------------------------------
@@ -134,7 +142,7 @@ class Merge:
             self._end("refused")
             return
         best = min(self._offers)
-        self._tree.join.start(best.route, None, None, lambda outcome: self._answered(best, outcome))
+        self._tree.join.start(best.route, None, None, len(best.route) + best.distance, lambda outcome: self._answered(best, outcome))
 
     def _answered(self, offer: Offer, outcome: str) -> None:
         if outcome == "joined":

@@ -115,7 +115,7 @@ class Search:
         best = min(self._candidates, key=self._distance)
         self._candidates.remove(best)
         self._tries += 1
-        self._tree.join.start(best.route, self._rid, self._path(best), self._joined)
+        self._tree.join.start(best.route, self._rid, self._path(best), len(best.route) + len(best.far_path), self._joined)
 
     def _path(self, candidate: Candidate) -> tuple[NodeId, ...] | None:
         return reconfiguration_path(self._former, candidate.route, candidate.far_path)
