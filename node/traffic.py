@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from node import wire
 
-
 _ENVELOPES = (wire.Data, wire.Relay)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 import random
 from functools import lru_cache
-from itertools import count
+from itertools import count, pairwise
 
 from node import wire
 from node.broker import Broker
@@ -92,7 +92,7 @@ class RadioWorld:
 
     def link(self, *chain):
         """Put each of these in range of the next."""
-        for a, b in zip(chain, chain[1:]):
+        for a, b in pairwise(chain):
             self.hears[a].add(b)
             self.hears[b].add(a)
 

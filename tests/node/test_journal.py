@@ -69,8 +69,7 @@ def test_a_replay_makes_the_same_records(run, node):
 
 
 def test_both_lives_of_a_node_are_in_its_journal(run):
-    world, folder = run
-    started = [record["epoch"] for record in replay(folder / "3.journal") if record["kind"] == "node_started"]
+    started = [record["epoch"] for record in replay(run[1] / "3.journal") if record["kind"] == "node_started"]
     assert started == [1, 2]
 
 

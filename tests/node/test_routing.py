@@ -20,7 +20,7 @@ def star(forwarding="identity"):
         core.attach("c")
         core.sent.clear()
     links = {node: world.links[frozenset((0, node))] for node in (1, 2, 3)}
-    return world, world.cores[0], links
+    return world.cores[0], links
 
 
 def texts(core):
@@ -33,7 +33,7 @@ def texts(core):
 
 
 def test_first_subscriber_is_told_to_all_others_and_the_second_to_the_first():
-    world, core, links = star()
+    core, links = star()
     core.receive(links[1], wire.Sub((GRAY,)))
     assert texts(core) == [(2, "SUB", str(GRAY)), (3, "SUB", str(GRAY))]
     core.receive(links[2], wire.Sub((GRAY,)))
@@ -44,7 +44,7 @@ def test_first_subscriber_is_told_to_all_others_and_the_second_to_the_first():
 
 
 def test_last_but_one_unsubscription_goes_to_the_one_left_and_the_last_to_all_others():
-    world, core, links = star()
+    core, links = star()
     for link in links.values():
         core.receive(link, wire.Sub((GRAY,)))
     core.sent.clear()
@@ -60,13 +60,13 @@ def test_last_but_one_unsubscription_goes_to_the_one_left_and_the_last_to_all_ot
 
 
 def test_one_message_to_several_links_so_that_the_radio_can_broadcast_it():
-    world, core, links = star()
+    core, links = star()
     core.clients.subscribe("c", GRAY)
     assert [(sorted(to), type(message)) for to, message in core.sent] == [(sorted(links.values()), wire.Sub)]
 
 
 def test_two_clients_of_one_filter_are_one_hop_to_the_others():
-    world, core, links = star()
+    core, _ = star()
     core.attach("d")
     core.clients.subscribe("c", GRAY)
     assert len(texts(core)) == 3
@@ -78,7 +78,7 @@ def test_two_clients_of_one_filter_are_one_hop_to_the_others():
 
 
 def test_covering_tells_only_what_no_other_filter_covers():
-    world, core, links = star("covering")
+    core, links = star("covering")
     wide, narrow, other = parse("x > 3"), parse("x > 5"), parse("y > 1")
     core.receive(links[1], wire.Sub((narrow, other)))
     core.sent.clear()
@@ -89,7 +89,7 @@ def test_covering_tells_only_what_no_other_filter_covers():
 
 
 def test_sub_goes_before_unsub():
-    world, core, links = star("covering")
+    core, _ = star("covering")
     core.clients.subscribe("c", parse("x > 5"))
     core.sent.clear()
     core.clients.subscribe("c", parse("x > 3"))
@@ -97,10 +97,10 @@ def test_sub_goes_before_unsub():
 
 
 def test_held_back_filters_are_told_on_release_if_still_wanted():
-    world, core, links = star()
+    core, links = star()
     core.receive(links[1], wire.Sub((GRAY, parse("x = 1"))))
     core.sent.clear()
-    link = world.join(0, 3)
+    link = core.world.join(0, 3)
     core.routing.add_link(link, [GRAY.hash, parse("x = 1").hash])
     assert texts(core) == []
     core.receive(links[1], wire.Unsub((parse("x = 1").hash,)))
@@ -112,7 +112,7 @@ def test_held_back_filters_are_told_on_release_if_still_wanted():
 
 
 def test_kept_filters_of_a_lost_link_are_withdrawn_when_let_go():
-    world, core, links = star()
+    core, links = star()
     core.receive(links[1], wire.Sub((GRAY, parse("x = 1"))))
     core.sent.clear()
     core.routing.remove_link(links[1], keep=True)
@@ -126,7 +126,7 @@ def test_kept_filters_of_a_lost_link_are_withdrawn_when_let_go():
 
 
 def test_messages_of_an_unknown_link_change_nothing():
-    world, core, links = star()
+    core, links = star()
     strange = links[1]._replace(nonce=99)
     for message in (wire.Sub((GRAY,)), wire.Unsub((GRAY.hash,)), wire.Resync(0), wire.Snapshot(0, True, (GRAY,)),
                     wire.Event(1, 1, 1, 0.0, 1, {"kind": "gray"}, b"")):
@@ -144,7 +144,7 @@ def test_parts_fit_a_datagram_and_a_long_filter_goes_alone():
 
 
 def test_long_unsubscriptions_are_cut():
-    world, core, links = star()
+    core, links = star()
     filters = [parse(f"x = {i}") for i in range(300)]
     core.receive(links[1], wire.Sub(tuple(filters)))
     core.sent.clear()
@@ -160,7 +160,7 @@ def event(sequence=1, hops=1, kind="gray"):
 
 
 def test_an_event_goes_to_matching_links_except_the_one_it_came_from():
-    world, core, links = star()
+    core, links = star()
     core.clients.subscribe("c", GRAY)
     for link in (links[1], links[2]):
         core.receive(link, wire.Sub((GRAY,)))
@@ -176,7 +176,7 @@ def test_an_event_goes_to_matching_links_except_the_one_it_came_from():
 
 
 def test_an_event_that_has_crossed_255_links_goes_no_further():
-    world, core, links = star()
+    core, links = star()
     core.receive(links[2], wire.Sub((GRAY,)))
     core.sent.clear()
     core.receive(links[1], event(hops=255))
@@ -185,7 +185,7 @@ def test_an_event_that_has_crossed_255_links_goes_no_further():
 
 
 def test_own_events_that_come_back_are_duplicates():
-    world, core, links = star()
+    core, links = star()
     core.clients.subscribe("c", GRAY)
     name = core.clients.publish("c", {"kind": "gray"})
     assert len(core.delivered) == 1
@@ -216,7 +216,7 @@ def test_seen_events_forget_the_source_heard_of_least_recently():
 
 # ---- bounds ------------------------------------------------------------------------------------------
 def test_filters_over_a_link_are_bounded_and_the_refusal_is_recorded_once():
-    world, core, links = star()
+    core, links = star()
     many = [parse(f"x = {i}") for i in range(MAX_FILTERS_PER_LINK + 10)]
     for part in parts(many):
         core.receive(links[1], wire.Sub(part))
@@ -287,7 +287,7 @@ def test_equal_digests_ask_for_nothing():
 
 
 def test_a_digest_of_another_position_is_not_compared():
-    world, link = damaged_pair()
+    world, _ = damaged_pair()
     world.cores[0].clients.subscribe("c", parse("z = 1"))  # still on its way
     hello(world, 0, 1)
     assert not world.cores[1].take_sent()
