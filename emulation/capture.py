@@ -24,11 +24,11 @@ MAX_HOSTS = (1 << 24) - 2
 
 _FILE_HEADER = struct.Struct("<IHHiIII")
 _PACKET_HEADER = struct.Struct("<IIII")
-_IP = struct.Struct("!BBHHHBBH4s4s")
-_UDP = struct.Struct("!HHHH")
-_BROADCAST_IP = bytes((10, 255, 255, 255))
+_HEADERS = struct.Struct("!6s6sH BBHHHBBHII HHHH")  # Ethernet, IPv4, UDP
+_BROADCAST_IP = int(IPv4Address("10.255.255.255"))
 _BROADCAST_MAC = b"\xff" * 6
 _FIRST = int(IPv4Address("10.0.0.1"))
+_IPV4, _DO_NOT_FRAGMENT, _TTL, _PROTOCOL_UDP = 0x0800, 0x4000, 1, 17
 
 
 def address(host: int) -> IPv4Address:
@@ -37,27 +37,24 @@ def address(host: int) -> IPv4Address:
 
 
 def ethernet_frame(sender: int, destination: int | None, port: int, datagram: bytes) -> bytes:
-    """The datagram with Ethernet, IPv4 and UDP headers around it."""
-    source = (_FIRST + sender).to_bytes(4, "big")
-    target = _BROADCAST_IP if destination is None else (_FIRST + destination).to_bytes(4, "big")
+    """The datagram with Ethernet, IPv4 and UDP headers around it.
+
+    Checksums (RFC 1071) as the remainder by 65535, which is the sum of the 16-bit words because
+    65536 leaves 1; so a whole datagram is summed as one large number.
+    """
+    source = _FIRST + sender
+    target, mac = ((_BROADCAST_IP, _BROADCAST_MAC) if destination is None
+                   else (_FIRST + destination, b"\x02\x00" + destination.to_bytes(4, "big")))
     length = 8 + len(datagram)
-    # the pseudo header, the UDP header without checksum, and the data
-    total = _sum(source) + _sum(target) + 17 + 2 * length + 2 * port + _sum(datagram)
-    udp = _UDP.pack(port, port, length, _fold(total) or 0xFFFF)
-    ip = _IP.pack(0x45, 0, 20 + length, 0, 0x4000, 1, 17, 0, source, target)
-    ip = ip[:10] + _fold(_sum(ip)).to_bytes(2, "big") + ip[12:]
-    mac = _BROADCAST_MAC if destination is None else b"\x02\x00" + destination.to_bytes(4, "big")
-    return b"".join((mac, b"\x02\x00", sender.to_bytes(4, "big"), b"\x08\x00", ip, udp, datagram))
-
-
-def _sum(data: bytes) -> int:
-    """A number congruent to the sum of the 16-bit words of `data`: 65536 is 1 modulo 65535."""
-    return int.from_bytes(data if len(data) % 2 == 0 else data + b"\0", "big") % 0xFFFF
-
-
-def _fold(total: int) -> int:
-    """The Internet checksum (RFC 1071) of words with this sum; never of all zero words here."""
-    return 0xFFFF - (total % 0xFFFF or 0xFFFF)
+    addresses = source + target + _PROTOCOL_UDP + length  # what both checksums cover, modulo 65535
+    data = int.from_bytes(datagram, "big") << (len(datagram) % 2 * 8)  # an odd end is padded with zero
+    ip_sum = (addresses + 0x4500 + 20 + _DO_NOT_FRAGMENT + (_TTL << 8)) % 0xFFFF
+    udp_sum = (addresses + length + 2 * port + data) % 0xFFFF
+    # a remainder of 0 stands for the sum 0xFFFF, whose checksum is 0, which UDP writes as 0xFFFF
+    return _HEADERS.pack(mac, b"\x02\x00" + sender.to_bytes(4, "big"), _IPV4,
+                         0x45, 0, 20 + length, 0, _DO_NOT_FRAGMENT, _TTL, _PROTOCOL_UDP,
+                         0xFFFF - ip_sum if ip_sum else 0, source, target,
+                         port, port, length, 0xFFFF - udp_sum) + datagram
 
 
 class Captures:

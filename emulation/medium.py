@@ -13,7 +13,7 @@ the simulator's heap or a real-time loop.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from emulation import chance
@@ -90,9 +90,10 @@ class Medium:
 
     def __init__(self, scheduler: Scheduler, movement, radio, seed: int,
                  deliver: Callable[[int, int, bytes], None], record: Callable[..., None], *,
-                 end: float | None = None, capture: Capture | None = None) -> None:
+                 end: float | None = None, capture: Capture | None = None, off: Iterable[int] = ()) -> None:
         """`deliver(receiver, sender, payload)` is called when a frame has arrived; `record(kind,
-        **fields)` takes the world's records; `radio` is the scenario's table [radio]."""
+        **fields)` takes the world's records; `radio` is the scenario's table [radio]; the hosts of
+        `off` begin with their radios off."""
         self._now = scheduler.now
         self._call_at = scheduler.call_at
         self._deliver = deliver
@@ -118,8 +119,11 @@ class Medium:
         self.counts = dict.fromkeys(COUNTS, 0)
         self.airtime = 0.0  # s of frames on the air, all hosts together
         self._overflowed: dict[int, int] = {}
+        off = set(off)
+        for host in off:
+            self._radios[host].on = False
         self.neighborhood = Neighborhood(scheduler, movement, self._propagation, self._loss_of, record,
-                                         movement.duration if end is None else end)
+                                         movement.duration if end is None else end, off)
 
     # ---- what hosts and faults do --------------------------------------------------------------
     def transmit(self, sender: int, destination: int | None, payload: bytes) -> None:
@@ -236,8 +240,12 @@ class Medium:
         transmission = _Transmission(frame, now, end, receivers)
         self._occupy(host, transmission, now)
         if self._shared:
-            for receiver in receivers:
-                self._occupy(receiver, transmission, now)
+            on_air = self._on_air
+            for receiver in receivers:  # the most frequent lines of a run
+                if on_air[receiver].end > now:
+                    self._occupy(receiver, transmission, now)
+                else:
+                    on_air[receiver] = transmission
         self._when(radio, now + airtime, self._broadcast_ends if broadcast else self._unicast_ends, transmission)
 
     def _occupy(self, host: int, transmission: _Transmission, now: float) -> None:

@@ -6,7 +6,7 @@ down take pairs out. Every change of a direction is recorded as radio_up or radi
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush
 
 from emulation.propagation import LINK_EXISTS
@@ -18,8 +18,8 @@ class Neighborhood:
     """Who hears whom, by position and faults; `of[host]` is an ordered tuple of host ids."""
 
     def __init__(self, scheduler, movement, propagation, losses: Callable[[int, int], float],
-                 record: Callable[..., None], end: float) -> None:
-        """`losses(from, to)`: share of frames lost beside what propagation loses; `end` in s."""
+                 record: Callable[..., None], end: float, down: Iterable[int] = ()) -> None:
+        """`losses(from, to)`: share of frames lost beside what propagation loses; `end` in s; `down`: off."""
         count = len(movement.names)
         self.of: list[tuple[int, ...]] = [()] * count
         self._scheduler = scheduler
@@ -29,7 +29,7 @@ class Neighborhood:
         self._end = end
         self._reach: list[dict[int, None]] = [{} for _ in range(count)]  # by position alone
         self._cut: set[tuple[int, int]] = set()
-        self._down: set[int] = set()
+        self._down: set[int] = set(down)
         self._heard: list[set[int]] = [set() for _ in range(count)]  # recorded: host -> who hears it
         self._changes = contact_changes(movement.contacts(propagation.reach, 0.0, end))
         self._next: tuple[float, bool, int, int] | None = next(self._changes, None)

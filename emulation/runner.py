@@ -94,29 +94,21 @@ class _World:
         self._duration = scenario.run.duration
         self._progress = progress
         captures = directory.captures(hosts, wire.PORT, EPOCH) if scenario.run.capture else None
+        late = _joining_late(scenario.faults)
         self.simulation = Simulation(
             movement, scenario.radio, NodeConfig(**scenario.node.model_dump()), scenario.run.seed,
             self._duration, [directory.node_records(host) for host in range(hosts)],
             directory.world_records(), capture=captures, clock=clock,
-            make_broker=_journaling(directory, hosts) if scenario.run.journal else Broker)
+            make_broker=_journaling(directory, hosts) if scenario.run.journal else Broker, off=late)
         self.workload = Workload(clock, scenario.workload, hosts, scenario.run.seed, self._duration,
                                  self.simulation.brokers.__getitem__)
         self.simulation.started.append(self.workload.started)
-        self._plan(scenario.faults, hosts)
-        self._tick()
-
-    def _plan(self, faults, hosts: int) -> None:
-        """Start the hosts, and strike later. A host whose first fault is `start` is not there before."""
-        first: dict[int, str] = {}
-        for fault in sorted(faults, key=lambda fault: fault.at):
-            if isinstance(fault, HostFault):
-                first.setdefault(fault.host, fault.action)
-            self._clock.call_at(fault.at, partial(self._strike, fault))
         for host in range(hosts):
-            if first.get(host) == "start":
-                self.simulation.medium.host_down(host)
-            else:
-                self._clock.call_at(0.0, partial(self.simulation.start, host))
+            if host not in late:
+                clock.call_at(0.0, partial(self.simulation.start, host))
+        for fault in scenario.faults:
+            clock.call_at(fault.at, partial(self._strike, fault))
+        self._tick()
 
     def _strike(self, fault) -> None:
         if isinstance(fault, HostFault):
@@ -134,6 +126,15 @@ class _World:
         if self._progress is not None:
             self._progress(Progress(now, self._duration, self.workload.published, self.workload.delivered))
         self._clock.call_at(now + TICK, self._tick)
+
+
+def _joining_late(faults) -> set[int]:
+    """Hosts whose first fault is `start`: they are not there before it."""
+    first: dict[int, str] = {}
+    for fault in sorted(faults, key=lambda fault: fault.at):
+        if isinstance(fault, HostFault):
+            first.setdefault(fault.host, fault.action)
+    return {host for host, action in first.items() if action == "start"}
 
 
 def _journaling(directory: RunDirectory, hosts: int) -> Callable[..., Broker]:

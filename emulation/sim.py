@@ -7,7 +7,7 @@ the order in which they were asked for.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from emulation import chance
@@ -50,9 +50,10 @@ class Simulation:
     def __init__(self, movement, radio, config: NodeConfig, seed: int, end: float,
                  recorders: list[Callable[..., None]], world_record: Callable[..., None],
                  capture: Capture | None = None, clock: Clock | None = None,
-                 make_broker: Callable[..., Broker] = Broker) -> None:
+                 make_broker: Callable[..., Broker] = Broker, off: Iterable[int] = ()) -> None:
         """`recorders[host](kind, **fields)` takes a node's records, `world_record` the world's;
-        `make_broker(host, epoch, config, environment, decode)` begins a life."""
+        `make_broker(host, epoch, config, environment, decode)` begins a life; hosts of
+        `off` have their radios off until they start."""
         self.clock = clock or Clock()
         self.seed = seed
         self.config = config
@@ -66,7 +67,7 @@ class Simulation:
         self._epochs = [0] * len(movement.names)
         self.started: list[Callable[[int, Broker], None]] = []  # told of every start of a node
         self.medium = Medium(self.clock, movement, radio, seed, self._deliver, world_record, end=end,
-                             capture=capture)
+                             capture=capture, off=off)
 
     def start(self, host: int) -> None:
         """Begin a life of a host's node, with a boot epoch one above the last; no-op when it lives."""

@@ -12,11 +12,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import mobility  # noqa: E402
-from emulation import chance  # noqa: E402
-from emulation.clock import Clock  # noqa: E402
-from emulation.medium import Medium  # noqa: E402
-from topologies.scenario import UnitDiskRadio  # noqa: E402
+import mobility
+from emulation import chance
+from emulation.clock import Clock
+from emulation.medium import Medium
+from topologies.scenario import UnitDiskRadio
 
 NS3 = {30: 116.0, 100: 32.0, 300: 7.3}  # times real time, issue 2
 PARK = 600.0, 30  # meters of a side, hosts
