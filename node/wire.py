@@ -239,7 +239,7 @@ def _check(kind: schema.Type, outward: bool) -> Check:
     if kind.kind == "optional":
         some = _check(kind.items[0], outward)
         return lambda value: None if value is None else some(value)
-    plain, out = {"f64": (_f64, lambda value: _f64(float(value))), "bool": (_bool, _bool),
+    plain, out = {"f64": (_f64, _f64_out), "bool": (_bool, _bool),
                   "attributes": (_attributes, _attributes_out),
                   "filter": (_filter_in, _filter_out),
                   "message": (lambda value: _unpack(value, "inside"), lambda value: _pack(value, "inside")),
@@ -311,6 +311,10 @@ def _f64(value: Any) -> float:
     if type(value) is not float or not math.isfinite(value):
         raise _Wrong("is no finite double")
     return value
+
+
+def _f64_out(value: Any) -> float:
+    return _f64(float(value) if isinstance(value, (int, float)) and value is not True and value is not False else value)
 
 
 def _bool(value: Any) -> bool:

@@ -224,7 +224,7 @@ def _message(name: str, table: dict) -> MessageSchema:
     for key in ("code", "scope", "family", "doc", "fields"):
         if key not in table:
             raise SchemaError(f"{where} {key}: is missing")
-    if not isinstance(table["code"], int) or not 0 <= table["code"] <= 255:
+    if type(table["code"]) is not int or not 0 <= table["code"] <= 255:
         raise SchemaError(f"{where} code: {table['code']!r} is not a number from 0 to 255")
     if table["scope"] not in ("hop", "link"):
         raise SchemaError(f"{where} scope: {table['scope']!r} is neither \"hop\" nor \"link\"")

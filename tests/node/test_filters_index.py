@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from node.filters import Constraint, Filter, Index, parse
-from tests.node.filter_strategies import attributes, filters
+from filter_strategies import attributes, filters
 
 HOPS = ["north", "south", 7]
 

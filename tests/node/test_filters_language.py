@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from node import schema
 from node.filters import Constraint, Filter, FilterError, attributes_as_record, check_attributes, parse
 from node.filters.language import MAX_FILTER
-from tests.node.filter_strategies import attributes, constraints, filters
+from filter_strategies import attributes, constraints, filters
 
 EVENT = {"kind": "temp", "value": 30.5, "count": 3, "on": True, "key": b"\xde\xad\xbe\xef"}
 
