@@ -57,7 +57,7 @@ class Movement:
 
     def window(self, start: float, duration: float) -> Movement:
         """The `duration` seconds from `start` on, with times counted from `start`."""
-        parts = [trajectory.window(start, start + duration) for trajectory in self.trajectories]
+        parts = [trajectory.window(start, duration) for trajectory in self.trajectories]
         return Movement(self.names, parts, duration)
 
     def first(self, count: int, names: Sequence[str] | None = None) -> Movement:

@@ -67,18 +67,18 @@ class Trajectory:
             return np.zeros(d)
         return (self.points[leg + 1] - self.points[leg]) / (self.times[leg + 1] - self.times[leg])
 
-    def window(self, start: float, end: float) -> Trajectory:
-        """The part in [start, end], its times counted from `start`."""
+    def window(self, start: float, duration: float) -> Trajectory:
+        """The `duration` seconds from `start` on, times counted from `start`."""
+        end = start + duration
         inside = (self.times > start) & (self.times < end)
-        times = np.concatenate(([start], self.times[inside], [end]))
+        times = np.concatenate(([0.0], np.minimum(self.times[inside] - start, duration), [duration]))
         points = np.vstack((self._held(start), self.points[inside], self._held(end, side="left")))
-        keep = np.ones(len(times), dtype=bool)
-        keep[1:-1] = ~_superfluous(points)  # a host that stands needs the first and the last of them
-        if len(times) == 2 and (points[0] == points[1]).all():
-            keep[1] = False
+        same = (points[1:] == points[:-1]).all(axis=1)  # a host that stands needs its first and last
+        keep = np.ones(len(times), dtype=bool)  # waypoint there, at the end of the window only the first
+        keep[1:] = ~same | np.append(~same[1:], False)
         lives = self.lives[(self.lives[:, 1] > start) & (self.lives[:, 0] < end)]
         lives = np.where(lives <= start, -np.inf, np.where(lives >= end, np.inf, lives - start))
-        return Trajectory(times[keep] - start, points[keep], lives)
+        return Trajectory(times[keep], points[keep], lives)
 
     def _held(self, t: float, side: str = "right") -> np.ndarray:
         """The position at `t` whether the host is there or not; `side` chooses at a jump."""
@@ -91,9 +91,3 @@ class Trajectory:
             return self.points[leg + 1].copy()
         share = (t - self.times[leg]) / (self.times[leg + 1] - self.times[leg])
         return self.points[leg] + share * (self.points[leg + 1] - self.points[leg])
-
-
-def _superfluous(points: np.ndarray) -> np.ndarray:
-    """Which inner points equal both the one before and the one after: (k - 2,) of bool."""
-    same = (points[1:] == points[:-1]).all(axis=1)
-    return same[:-1] & same[1:]
