@@ -1,9 +1,9 @@
 """One end of a reliable FIFO channel: what is sent and unacknowledged, what has come and is out of order.
 
-The papers assume reliable FIFO links (cugola-frey-murphy-picco-dynamic-topology, section II); this gives them over
-datagrams: sequence numbers, cumulative and selective acknowledgement, the timeout of RFC 6298 with Karn's
-rule, and retransmission as soon as something sent later has been acknowledged (the order of RFC 8985). It
-knows neither clock nor air: `links.Links` tells it the time and carries its messages.
+The papers assume reliable FIFO links (cugola-frey-murphy-picco-dynamic-topology, section II); this gives them
+over datagrams: sequence numbers, cumulative and selective acknowledgement, the timeout of RFC 6298 with
+Karn's rule, and retransmission as soon as something sent later has been acknowledged (the order of RFC 8985).
+It knows neither clock nor air: `links.Links` tells it the time and carries its messages.
 """
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ class Parcel:
 
     __slots__ = ("event", "last", "message", "piece", "size")
 
-    def __init__(self, message: wire.Message | None, piece: bytes, last: bool, size: int, event: str | None) -> None:
+    def __init__(self, message: wire.Message | None, piece: bytes, last: bool, size: int,
+                 event: str | None) -> None:
         self.message = message  # None for a piece of a larger one
         self.piece = piece
         self.last = last
@@ -231,7 +232,7 @@ class Channel:
             self.ack_now = True
 
     def assemble(self, fragment: wire.Fragment) -> bytes | None:
-        """Add a piece; the whole message when it is the last. ValueError if it grows past wire.MAX_MESSAGE."""
+        """Add a piece; the whole message when it is the last. ValueError past wire.MAX_MESSAGE."""
         if len(self._pieces) + len(fragment.piece) > wire.MAX_MESSAGE:
             raise ValueError(f"a message of more than {wire.MAX_MESSAGE} bytes")
         self._pieces += fragment.piece

@@ -24,12 +24,12 @@ class NodeConfig:
 
     # reliable channels
     rto_initial: float = 0.3  # s, RFC 6298 with these bounds
-    rto_min: float = 0.05  # s
+    rto_min: float = 0.2  # s
     rto_max: float = 0.5  # s
     channel_window: int = 32  # messages in flight (at most 64)
     channel_queue: int = 262144  # bytes waiting and in flight, per link
     channel_give_up: float = 3.0  # s without an acknowledgement of anything in flight
-    ack_delay: float = 0.02  # s an acknowledgement may wait for company
+    ack_delay: float = 0.1  # s an acknowledgement may wait for company, less up to half by chance
     multicast: bool = True  # one broadcast for several tree neighbors where cheaper
     base_rate: float = 6e6  # bit/s, at which the radio sends broadcasts
     data_rate: float = 24e6  # bit/s, at which it sends unicasts

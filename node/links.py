@@ -4,9 +4,9 @@ The papers assume such links (cugola-frey-murphy-picco-dynamic-topology, section
 incarnation: its nonce is in every DATA, FRAGMENT and ACK, so that nothing leaks from a dead incarnation into
 its successor; a message of a nonce that nobody knows is answered by RESET and changes nothing.
 
-Everything queued in one instant leaves together at its end: what goes to the same neighbor shares datagrams, with
-the acknowledgements due to it; a message for several neighbors is broadcast where `airtime` finds that
-cheaper. Retransmissions are unicast. The state of one channel is in `channel`.
+Everything queued in one instant leaves together at its end: what goes to the same neighbor shares
+datagrams, with the acknowledgements due to it; a message for several neighbors is broadcast where `airtime`
+finds that cheaper. Retransmissions are unicast. The state of one channel is in `channel`.
 """
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from node.airtime import broadcast_is_cheaper
 from node.channel import PIECE, SEQUENCES, SPAN, Channel, Flight, Parcel
 from node.ids import EventId, LinkId, NodeId, Peer
 
-BODY = wire.MAX_DATAGRAM - wire.overhead(b"some secret") - 2  # bytes of messages; more than 23 take 2 to count
+# bytes of messages in one datagram; more than 23 of them take two bytes to count
+BODY = wire.MAX_DATAGRAM - wire.overhead(b"some secret") - 2
 ENVELOPE = 7  # bytes at most that a DATA or FRAGMENT adds to what it carries, without addressees
 ADDRESSEE = 16  # bytes at most of one addressee
 ACK = 27  # bytes at most of an ACK
@@ -34,8 +35,8 @@ class Links:
     """All channels of a node.
 
     Upcalls to the core: `link_message(link, message)`, `link_failed(link, reason)` (reason channel: no
-    acknowledgement for `channel_give_up`; reset: the far end knows no such link; overflow: a message that is not
-    an event found the queue full; malformed: what came cannot be put together), `link_pending(link)` and
+    acknowledgement for `channel_give_up`; reset: the far end knows no such link; overflow: a message that is
+    not an event found the queue full; malformed: what came cannot be put together), `link_pending(link)` and
     `link_heard(link)`. Services used: `broadcast`, `unicast`, `two_way()`, `dropped(reason)`.
     """
 
@@ -110,7 +111,9 @@ class Links:
     # ---- queueing ---------------------------------------------------------------------------
     @staticmethod
     def _parcels(message: wire.Message) -> list[Parcel]:
-        event = str(EventId(message.source, message.epoch, message.sequence)) if type(message) is wire.Event else None
+        event = None
+        if type(message) is wire.Event:
+            event = str(EventId(message.source, message.epoch, message.sequence))
         encoded = wire.encode_message(message)
         size = len(encoded)
         if size <= PIECE:
@@ -220,7 +223,8 @@ class Links:
                 return
             channel.timer.cancel()
         channel.timer_at = deadline
-        channel.timer = self._env.call_later(max(deadline - self._env.now(), 0.0), lambda: self._timer_ran(channel))
+        delay = max(deadline - self._env.now(), 0.0)
+        channel.timer = self._env.call_later(delay, lambda: self._timer_ran(channel))
 
     def _timer_ran(self, channel: Channel) -> None:
         channel.timer = None
@@ -242,7 +246,7 @@ class Links:
             self._wake(channel)
 
     def _fail(self, channel: Channel, reason: str) -> None:
-        """Tell the core once; it closes the link. Until then the channel is mute, and keeps what close() records."""
+        """Tell the core once; it closes the link. The channel is mute, and keeps what close() records."""
         if channel.closed:
             return
         channel.closed = True
@@ -296,7 +300,9 @@ class Links:
         if channel.ack_now:
             self._wake(channel)
         elif channel.ack_timer is None:
-            channel.ack_timer = self._env.call_later(self._config.ack_delay, lambda: self._ack_timer_ran(channel))
+            # jittered: neighbors that heard one broadcast are often hidden from each other, and would collide
+            delay = self._config.ack_delay * self._env.random.uniform(0.5, 1.0)
+            channel.ack_timer = self._env.call_later(delay, lambda: self._ack_timer_ran(channel))
 
     @staticmethod
     def _assemble(channel: Channel, content: wire.Data | wire.Fragment) -> wire.Message | None:
@@ -323,7 +329,7 @@ class Links:
                 self._set_timer(channel)
 
     def _reset(self, sender: Peer, message: wire.Reset) -> None:
-        """Counts only from the far end itself: the key is the sender's own id, whoever else knows the nonce."""
+        """Counts only from the far end: the key is the sender's own id, whoever else knows the nonce."""
         channel = self._channels.get((sender.node, message.nonce))
         if channel is not None:
             self._fail(channel, "reset")

@@ -5,10 +5,10 @@ design's: only two-way links count, a lossy link does not flap, a new epoch repl
 
 A neighbor comes up when `hello_up` of its last `hello_window` beacons arrived and the latest of them lists
 us. It goes down when nothing at all was heard of it for as long as `patience` beacons take. On a link that
-loses 30 % three beacons in a row are missed every minute or two, so a fixed count would flap; the count follows
-the loss that the gaps in the beacons' sequence numbers show, between `hello_losses` and PATIENCE_MOST, such that
-a run of that length is rarer than RUN_ODDS a beacon. With beacons every second an end of a 30 % link then flaps
-once in 18 hours, a link that loses nothing is missed 2.9 s after it vanished, a 30 % link after 9 s
+loses 30 % three beacons in a row are missed every minute or two, so a fixed count would flap; the count
+follows the loss that the gaps in the beacons' sequence numbers show, between `hello_losses` and
+PATIENCE_MOST, such that a run of that length is rarer than RUN_ODDS a beacon. With beacons every second
+an end of a 30 % link then flaps once in 18 hours, a link that loses nothing is missed 2.9 s after it vanished, a 30 % link after 9 s
 (tests/node/test_neighbors.py measures all three). A channel that carries traffic notices earlier.
 """
 from __future__ import annotations
@@ -157,7 +157,8 @@ class Neighbors:
     # ---- inputs -----------------------------------------------------------------------------
     def start(self) -> None:
         """Begin to beacon, at a random moment of the first interval."""
-        self._timer = self._env.call_later(self._env.random.uniform(0.0, self._config.hello_interval), self._beacon)
+        delay = self._env.random.uniform(0.0, self._config.hello_interval)
+        self._timer = self._env.call_later(delay, self._beacon)
 
     def stop(self) -> None:
         """Fall silent; no more upcalls."""
@@ -168,7 +169,7 @@ class Neighbors:
                 entry.timer.cancel()
 
     def heard(self, sender: Peer, counter: int) -> bool:
-        """Note a valid datagram; False if it is to be dropped: replayed, of a past life, or from a twin of ours."""
+        """Note a valid datagram; False if it is to be dropped: replayed, of a past life, or of our own id."""
         entry = self._table.get(sender.node)
         if entry is None or entry.peer != sender:
             return self._heard_unfamiliar(entry, sender, counter)
@@ -241,19 +242,20 @@ class Neighbors:
     # ---- beacons ----------------------------------------------------------------------------
     def _beacon(self) -> None:
         config = self._config
-        self._timer = self._env.call_later(config.hello_interval * self._env.random.uniform(0.9, 1.1), self._beacon)
+        delay = config.hello_interval * self._env.random.uniform(0.9, 1.1)
+        self._timer = self._env.call_later(delay, self._beacon)
         self._sequence += 1
         digests = tuple(self._core.digests()[:DIGESTS])
         room = (BODY - HELLO_BYTES - DIGEST_BYTES * len(digests)) // HEARD_BYTES
         heard, hearing = self._listing(min(LISTED, room))
         status = self._core.tree_status()
         self._core.broadcast(wire.Hello(
-            sequence=self._sequence, interval=min(round(config.hello_interval * 1000), 0xFFFF), heard=tuple(heard),
-            hearing=hearing, leader=status.leader, leader_sequence=status.leader_sequence,
+            sequence=self._sequence, interval=min(round(config.hello_interval * 1000), 0xFFFF),
+            heard=tuple(heard), hearing=hearing, leader=status.leader, leader_sequence=status.leader_sequence,
             depth=min(status.depth, 0xFF), seeking=status.seeking, digests=digests))
 
     def _listing(self, most: int) -> tuple[list[tuple[NodeId, Epoch, int]], int]:
-        """Whom we hear now, at most so many of them and others the next time; and how many they are in all."""
+        """Whom we hear now, at most so many and others the next time; and how many they are in all."""
         now = self._env.now()
         for node in [n for n, e in self._table.items() if not e.two_way and now - e.heard_at > FORGET]:
             del self._table[node]
@@ -269,11 +271,14 @@ class Neighbors:
     def _hello(self, sender: Peer, hello: wire.Hello) -> None:
         entry = self._table[sender.node]  # `heard` has seen to that
         if entry.sequence is not None and hello.sequence <= entry.sequence:
-            if entry.newest:  # its datagrams go forward and its beacons back: two lives in one
-                self._conflict(sender.node, sender.epoch, sender.epoch)
-            return
+            if not entry.newest:
+                return  # merely late
+            # its datagrams go forward and its beacons back: two lives in one; the latest datagram counts
+            self._conflict(sender.node, sender.epoch, sender.epoch)
+            entry.sequence = None
         own = self._config.hello_interval
-        entry.beacon(hello.sequence, min(max(hello.interval / 1000, own / 4), own * 4), self._config.hello_losses)
+        interval = min(max(hello.interval / 1000, own / 4), own * 4)  # whatever it claims
+        entry.beacon(hello.sequence, interval, self._config.hello_losses)
         listed = self._listed(entry, hello)
         if entry.two_way:
             if not listed and entry.unlisted >= self._rotations(hello):
@@ -299,7 +304,7 @@ class Neighbors:
 
     @staticmethod
     def _rotations(hello: wire.Hello) -> int:
-        """Beacons in a row without us that make the link one-way: two, or a whole round of a rotating list."""
+        """Beacons in a row without us that make the link one-way: two, or a round of a rotating list."""
         if hello.hearing <= len(hello.heard):
             return 2
         return 1 + min(math.ceil(hello.hearing / max(len(hello.heard), 1)), BEACONS)
@@ -332,5 +337,5 @@ class Neighbors:
         left = entry.heard_at + entry.patience - self._env.now()
         if left <= 1e-9:
             self._down(entry, "silent")
-        else:  # something was heard since the timer was set; it is not moved at each datagram, that would cost more
+        else:  # heard since the timer was set; moving it at each datagram would cost more than looking again
             self._watch(entry, left)

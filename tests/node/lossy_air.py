@@ -69,7 +69,8 @@ class Air:
             copies = 1 + (self.random.random() < self.duplication)
             for _ in range(copies):
                 if self.random.random() >= self.loss(sender.me.node, node):
-                    self.call_at(self.time + self.random.uniform(*self.delay), lambda n=node: self._arrive(n, datagram))
+                    when = self.time + self.random.uniform(*self.delay)
+                    self.call_at(when, lambda n=node: self._arrive(n, datagram))
 
     def _arrive(self, node: NodeId, datagram: bytes) -> None:
         host = self.hosts.get(node)
@@ -129,7 +130,8 @@ class Host:
 
     def broadcast(self, *messages: wire.Message) -> None:
         self.sent.append((self.air.time, None, messages))
-        self.air.carry(self, [n for n, host in self.air.hosts.items() if host is not self], self._datagram(messages))
+        others = [n for n, host in self.air.hosts.items() if host is not self]
+        self.air.carry(self, others, self._datagram(messages))
 
     def unicast(self, to: NodeId, *messages: wire.Message) -> None:
         self.sent.append((self.air.time, to, messages))

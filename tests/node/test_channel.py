@@ -154,7 +154,7 @@ def test_undelivered_events_each_once():
     one = channel(3)
     big = [Parcel(None, b"x" * PIECE, last, PIECE, "1.1.99") for last in (False, False, True)]
     one.queue.extend(big)
-    one._window = 4  # noqa: SLF001
+    one._window = 4
     send(one, 0.0)
     one.acknowledged(1, 0, 0.01)
     assert one.undelivered_events() == ["1.1.1", "1.1.2", "1.1.99"]

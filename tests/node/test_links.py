@@ -59,12 +59,12 @@ def test_everything_once_in_order_or_the_link_fails(seed, loss, duplication, slo
 
 
 def busy(host: Host, link: LinkId) -> bool:
-    state = host.links._links.get(link)  # noqa: SLF001
+    state = host.links._links.get(link)
     return state is not None and bool(state.flights or state.queue)
 
 
 def open_links(host: Host) -> set[LinkId]:
-    return set(host.links._links)  # noqa: SLF001
+    return set(host.links._links)
 
 
 @settings(max_examples=40, **SLOW)
@@ -163,7 +163,7 @@ def test_resets_are_rate_limited_and_remembered_in_bounds():
         a.unicast(2, wire.Data(((2, 100 + n, 0),), event(n)))
     air.run(7.0)
     assert len(datagrams_with(b, wire.Reset)) <= 26 + RESETS
-    assert len(b.links._resets) <= RESETS  # noqa: SLF001
+    assert len(b.links._resets) <= RESETS
 
 
 def test_a_hostile_peer_cannot_grow_memory_or_crash():
@@ -176,7 +176,7 @@ def test_a_hostile_peer_cannot_grow_memory_or_crash():
                   wire.Ack(1, 7, draw.randrange(2**32), draw.randrange(2**64)))
         b.unicast(1, wire.Fragment(((1, 7, draw.randrange(2**32)),), False, b"z" * 1000))
     air.run(1.0)
-    state = a.links._links[link]  # noqa: SLF001
+    state = a.links._links[link]
     assert len(state.held) < SPAN and a.received == {} and not a.failed
     for n in range(100):
         b.unicast(1, wire.Fragment(((1, 7, n),), False, b"z" * 1000))
@@ -212,10 +212,10 @@ def test_close_in_the_midst_of_delivery_stops_it():
 
 def test_timeout_adapts_to_the_air_and_stops_repeating():
     air = Air(delay=(0.002, 0.003))
-    a, _, link = pair(air, rto_max=2.0)
+    a, _, link = pair(air, rto_min=0.05, rto_max=2.0, ack_delay=0.02)
     for n in range(400):
         air.call_at(n * 0.1, lambda n=n: a.links.send([link], event(n)))
-    state = a.links._links[link]  # noqa: SLF001
+    state = a.links._links[link]
     air.run(15.0)
     quick = state.round_trip.timeout
     assert quick == pytest.approx(a.config.rto_min, abs=0.01)
@@ -228,7 +228,7 @@ def test_timeout_adapts_to_the_air_and_stops_repeating():
     assert len(datagrams_with(a, wire.Data)) - sent_before <= 102  # of 100 messages
     air.delay = (0.002, 0.003)
     air.run(60.0)
-    assert state.round_trip.timeout < 0.2 and a.failed == []
+    assert state.round_trip.timeout < 0.1 and a.failed == []
 
 
 def test_a_single_loss_is_repaired_by_what_follows_not_by_the_timeout():
@@ -370,7 +370,8 @@ def test_large_messages_to_many_neighbors_stay_below_the_datagram_bound():
 
 def test_the_rule_counts_air_bystanders_and_losses():
     base, data = 6e6, 24e6
-    # by hand, 200 bytes: 101.5 + 20 + 88 us of data, 16 + 20 + 18.7 us of acknowledgement; 101.5 + 20 + 352 us
+    # by hand, 200 bytes: 101.5 + 20 + 88 us of data, 16 + 20 + 18.7 us of acknowledgement;
+    # and 101.5 + 20 + 352 us
     assert unicast_cost(200, base, data) == pytest.approx(264.2e-6, abs=1e-6)
     assert broadcast_cost(200, base) == pytest.approx(473.5e-6, abs=1e-6)
     assert RECEPTION == pytest.approx(100e-6)
