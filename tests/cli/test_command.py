@@ -1,0 +1,157 @@
+"""The command line: what it says to people, and how it ends."""
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from command import ENVIRONMENT, ROOT, roamcast, start
+
+from emulation import capture, records
+
+PARK = (ROOT / "topologies" / "park-12.toml").read_text()
+
+
+def test_help_lists_every_command_with_a_line(tmp_path):
+    shown = roamcast("--help", cwd=tmp_path)
+    assert shown.returncode == 0 and shown.stderr == ""
+    for name in ("run", "analyse", "check", "replay", "test"):
+        assert re.search(rf"^  {name} +\w.+$", shown.stdout, re.MULTILINE)
+
+
+def test_an_unknown_command_names_the_nearest(tmp_path):
+    shown = roamcast("rum", cwd=tmp_path)
+    assert shown.returncode == 2 and shown.stdout == ""
+    assert shown.stderr == "roamcast: rum: no such command; did you mean run?; `roamcast --help` lists them all\n"
+
+
+def test_the_version_is_the_nodes(tmp_path):
+    from node import __version__
+
+    assert roamcast("--version", cwd=tmp_path).stdout == f"roamcast {__version__}\n"
+
+
+def test_help_imports_nothing_heavy():
+    program = ("import sys; from cli.main import main; main(['--help']); "
+               "print(sorted(m for m in sys.modules if m.split('.')[0] in "
+               "('numpy', 'scipy', 'pydantic', 'pyspark', 'trio', 'pandas', 'scapy', 'matplotlib', 'analysis')))")
+    shown = subprocess.run([sys.executable, "-c", program], env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True,
+                           check=True)
+    assert shown.stdout.splitlines()[-1] == "[]"
+
+
+BAD = {
+    "wrong type": (PARK.replace("duration = 120", 'duration = "long"'), "run.duration", "a number"),
+    "unknown key": (PARK.replace("range = 150", "rang = 150"), "radio.rang", 'did you mean "range"'),
+    "impossible pair": (PARK.replace("warm_up = 20", "warm_up = 120"), "run.warm_up", "less than run.duration"),
+    "minimum speed of zero": (PARK.replace("speed = [0.5, 2]", "speed = [0.0, 2.0]"), "mobility.speed", "above 0"),
+    "missing trace": (re.sub(r"(?s)model = .*?pause[^\n]*", 'trace = "gone.movements"', PARK), "mobility.trace",
+                      "gone.movements"),
+    "trace too short": (re.sub(r"(?s)model = .*?pause[^\n]*", 'trace = "two.movements"', PARK).replace(
+        "count = 12", "count = 2"), "run.duration", "at most 50"),
+    "too few hosts in the trace": (re.sub(r"(?s)model = .*?pause[^\n]*", 'trace = "two.movements"', PARK).replace(
+        "duration = 120", "duration = 40"), "hosts.count", "at most 2"),
+    "no filter": (PARK + '\n[[workload.subscribe]]\nfilter = "value >"\n', "workload.subscribe[0].filter", "column"),
+    "not TOML": ("[run\n", "not TOML", "correct that line"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_one_line_with_file_key_and_cure_and_starts_nothing(tmp_path, name):
+    text, key, cure = BAD[name]
+    (tmp_path / "two.movements").write_text("0.0 1.0 1.0 50.0 1.0 2.0\n0.0 5.0 5.0 50.0 5.0 6.0\n")
+    (tmp_path / "bad.toml").write_text(text)
+    shown = roamcast("run", "bad.toml", cwd=tmp_path)
+    assert shown.returncode == 2 and shown.stdout == ""
+    assert re.fullmatch(r"roamcast: bad\.toml: [^\n]+\n", shown.stderr), shown.stderr
+    assert key in shown.stderr and cure in shown.stderr
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["bad.toml", "two.movements"]
+
+
+def test_a_scenario_that_is_not_there(tmp_path):
+    shown = roamcast("run", "nowhere.toml", cwd=tmp_path)
+    assert shown.returncode == 2 and shown.stderr.startswith("roamcast: nowhere.toml: no such file")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_check_runs_nothing(tmp_path):
+    (tmp_path / "good.toml").write_text(PARK)
+    shown = roamcast("check", "good.toml", cwd=tmp_path)
+    assert (shown.returncode, shown.stdout) == (0, "good.toml: in order: 12 hosts, 120 s in sim\n")
+    assert [file.name for file in tmp_path.iterdir()] == ["good.toml"]
+
+
+def test_a_run_goes_where_it_says_and_tells_how_far_it_is(tmp_path):
+    (tmp_path / "walk.toml").write_text(PARK)
+    shown = roamcast("run", "walk.toml", "--seed", 5, "--no-analysis", cwd=tmp_path)
+    assert shown.returncode == 0
+    [directory] = (tmp_path / "runs").iterdir()
+    assert re.fullmatch(r"walk-s5-\d{8}-\d{6}", directory.name)
+    assert f"runs/{directory.name}" in shown.stdout
+    assert re.search(r"^\d+ of 120 s, [\d,]+ delivered, \d+ s left$", shown.stderr, re.MULTILINE)
+    assert "seed = 5" in (directory / "scenario.toml").read_text()
+    again = roamcast("run", "walk.toml", "--no-analysis", "--out", directory, cwd=tmp_path)
+    assert again.returncode == 2 and "exists already" in again.stderr
+
+
+def test_ctrl_c_keeps_what_was_recorded(tmp_path):
+    (tmp_path / "long.toml").write_text(PARK.replace("duration = 120", "duration = 36000"))
+    process = start("run", "long.toml", "--no-analysis", "--out", "run", cwd=tmp_path)
+    world = tmp_path / "run" / "world.jsonl"
+    deadline = time.monotonic() + 60
+    while not (world.exists() and world.stat().st_size > 10_000):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Interrupted: the run stopped after" in out
+    assert "Traceback" not in err
+    found = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert found["outcome"] == "interrupted" and 10 < found["ended"] < 36000
+    last = [record["t"] for record in records.read(world)][-1]
+    assert found["ended"] - 2 < last <= found["ended"]
+    for host in range(12):
+        text = (tmp_path / "run" / "nodes" / f"{host}.jsonl").read_bytes()
+        assert text.endswith(b"\n") and len(list(capture.read(tmp_path / "run" / "captures" / f"{host}.pcap"))) > 5
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 1 MB; only root can have one."""
+    place = tmp_path / "small"
+    place.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place], capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip("mounting a file system needs root; the file size limit's test covers the same code")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+def test_a_full_disk_ends_the_run_and_keeps_what_was_written(tmp_path, small_disk):
+    (tmp_path / "walk.toml").write_text(PARK)
+    shown = roamcast("run", "walk.toml", "--no-analysis", "--out", small_disk / "run", cwd=tmp_path)
+    assert shown.returncode == 1 and "Traceback" not in shown.stderr
+    assert "The disk is full" in shown.stdout and str(small_disk / "run") in shown.stdout
+    found = json.loads((small_disk / "run" / "manifest.json").read_text())
+    assert found["outcome"] == "disk_full" and 0 < found["ended"] < 120
+    assert shutil.disk_usage(small_disk).free < 100_000
+    times = [record["t"] for record in records.read(small_disk / "run" / "world.jsonl")]
+    assert times == sorted(times) and times
+    for file in (small_disk / "run" / "captures").iterdir():
+        if file.stat().st_size >= 24:
+            list(capture.read(file))
+
+
+def test_the_file_size_limit_ends_the_run_in_the_same_way(tmp_path):
+    import resource
+
+    (tmp_path / "walk.toml").write_text(PARK)
+    shown = roamcast("run", "walk.toml", "--no-analysis", "--out", "run", cwd=tmp_path,
+                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000)))
+    assert shown.returncode == 1 and "The disk is full" in shown.stdout, shown.stderr
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["outcome"] == "disk_full"
