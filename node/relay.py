@@ -52,11 +52,14 @@ class Relay:
         self._seen: OrderedDict[NodeId, tuple[Epoch, int, int]] = OrderedDict()  # epoch, highest, bits below
         self.hop_messages: dict[type, Callable] = {wire.Relay: self._relay, wire.RelayAck: self._ack}
 
-    def send(self, to: NodeId, message: wire.Message, failed: Failed | None = None) -> None:
-        """Take a message to a neighbor; `failed()` is called later, once, if it does not answer for it."""
+    def send(self, to: NodeId, message: wire.Message, failed: Failed | None = None, last_word: bool = False) -> None:
+        """Take a message to a two-way neighbor; `failed()` is called later, once, if it does not answer for it.
+
+        A last word goes to a neighbor that was given up already: it may still hear us.
+        """
         self._number = (self._number + 1) & 0xFFFFFFFF
         flight = _Flight(to, wire.Relay(self._number, message), failed)
-        if to not in self._core.two_way() or len(self._flights) >= IN_FLIGHT:
+        if (to not in self._core.two_way() and not last_word) or len(self._flights) >= IN_FLIGHT:
             if failed is not None:
                 self._core.env.call_later(0.0, failed)
             return

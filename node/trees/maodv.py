@@ -77,7 +77,7 @@ class Maodv:
         self.relay.forget(peer.node)
         link = self.links.get(peer.node)
         if link is not None:
-            self.lose(link, reason)
+            self.lose(link, reason, tell=reason == "channel")
 
     def hello_received(self, peer: Peer, hello: wire.Hello) -> None:
         self.merge.hello_received(peer.node, hello)
@@ -147,8 +147,8 @@ class Maodv:
         if self.links.get(far) != link:
             return
         del self.links[far]
-        if tell and far in self.core.two_way():
-            self.relay.send(far, wire.Leave(link.nonce))
+        if tell:
+            self.relay.send(far, wire.Leave(link.nonce), last_word=True)
         if self.parent != far:
             self.core.lost(link, reason)
             return
@@ -183,9 +183,13 @@ class Maodv:
         self.env.call_later(interval * self.env.random.uniform(0.9, 1.1), self._tick)
         if self.parent is None:
             self._beacon()
-        elif self.env.now() - self._news_at > interval * (self.config.leader_losses + self.env.random.random()):
-            # the chance breaks a cycle at one place: the others hear the new orphan's beacon in time
+        elif self.env.now() - self._news_at > interval * (self.config.leader_losses + self._patience()):
             self.lose(self.links[self.parent], "no_leader", tell=True)
+
+    def _patience(self) -> float:
+        """Intervals to wait longer: those below more than those above, who then speak as orphans in time; and by
+        chance, so that a cycle, where depths mean nothing, breaks at one place."""
+        return min(self.depth, 8) / 2 + self.env.random.random()
 
     def _beacon(self) -> None:
         """As root, tell the tree; each time with a sequence number of its own."""

@@ -164,6 +164,8 @@ class Search:
     def request_heard(self, sender: Peer, message: wire.Rreq) -> None:
         """A route request came by broadcast: from the parent, or over a non-tree link."""
         hops = message.hops
+        if self._me in hops:
+            return  # the echo of what this node passed on
         if not self._sound(sender, message) or message.crossing is not None:
             self._core.dropped("bad_route")
             return
