@@ -205,18 +205,24 @@ def test_malformed_and_replayed_datagrams_are_counted_and_change_nothing():
 class Hostile:
     """Well-formed messages with values that no honest node sends, made of ids and nonces near the real ones."""
 
-    def __init__(self, chance, world):
+    def __init__(self, chance, world, sender):
         self.chance = chance
         self.numbers = [0, 1, 2, 3, 4, 7, 64, 255, 2**16 - 1, 2**32 - 1]
-        for broker in world.brokers.values():
-            for link in broker.routing.links:  # the number that the channel waits for next, too
+        self.channels = []  # (far end, nonce, sequence number that it waits for)
+        for node, broker in world.brokers.items():
+            for link in broker.routing.links:
                 self.numbers += [link.nonce, broker.received_position(link)]
+                if link.far_end(node) == sender:
+                    self.channels.append((node, link.nonce, broker.received_position(link)))
         self.filters = [parse(text) for text in ("*", "x > 1", 'kind = "a"')]
         self.inside = [table for table in schema.messages().values() if table.inside]
 
     def message(self, table):
         cls = getattr(wire, table.class_name)
-        return cls(*[self.value(field.type) for field in table.fields])
+        message = cls(*[self.value(field.type) for field in table.fields])
+        if self.channels and hasattr(message, "addressees"):
+            message = message._replace(addressees=[self.chance.choice(self.channels)])
+        return message
 
     def value(self, kind):
         choice, bound = self.chance.choice, self.chance.randint(0, 4)
@@ -245,7 +251,7 @@ def test_a_hostile_tree_neighbor_neither_crashes_a_node_nor_keeps_it_from_healin
     sent = 0
     for _ in range(2000):
         try:
-            message = Hostile(chance, world).message(chance.choice(tables))
+            message = Hostile(chance, world, 1).message(chance.choice(tables))
             world.brokers[1].broadcast(message)
             sent += 1
         except ValueError:
