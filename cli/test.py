@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     _programs()
     seed = random.SystemRandom().randrange(2**32) if ours.seed is None else ours.seed
     command = [sys.executable, "-m", "pytest", f"--randomly-seed={seed}",
-               f"--hypothesis-seed={seed}", "-rs"]
+               f"--hypothesis-seed={seed}", "-rfEs"]
     if not any(argument == "-n" or argument.startswith(("-n", "--numprocesses", "--pdb")) for argument in for_pytest):
         command += ["-n", str(min(PROCESSES, os.cpu_count() or 1))]
     if ours.slow:

@@ -1,0 +1,328 @@
+"""The launcher and its set-up, on copies of it, without the network: small wheels made here stand for packages."""
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from cli import bootstrap, debian, java
+
+ROOT = Path(__file__).resolve().parents[2]
+QUIET = {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull, "PIP_RETRIES": "0"}
+
+
+def wheel(folder: Path, name: str, version: str, payload: int = 0) -> str:
+    """Make a wheel with one module that says its version; its line for a lock file."""
+    path = folder / f"{name}-{version}-py3-none-any.whl"
+    files = {f"{name}.py": f'VERSION = "{version}"\n'.encode() + b"# filling\n" * payload,
+             f"{name}-{version}.dist-info/METADATA":
+                 f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode(),
+             f"{name}-{version}.dist-info/WHEEL":
+                 b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
+    record = f"{name}-{version}.dist-info/RECORD"
+    lines = [f"{file},sha256={base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()},"
+             f"{len(data)}" for file, data in files.items()]
+    files[record] = "\n".join([*lines, f"{record},,", ""]).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for file, data in files.items():
+            archive.writestr(file, data)
+    return f"{name}=={version} \\\n    --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    return make_checkout(tmp_path)
+
+
+def make_checkout(folder: Path) -> Path:
+    """A copy of what the launcher needs, with a lock of two packages made here and a Java that fits."""
+    root = folder / "a checkout"  # people have folders with blanks
+    root.mkdir()
+    shutil.copy(ROOT / "roamcast", root)
+    for room in ("cli", "node"):
+        shutil.copytree(ROOT / room, root / room, ignore=shutil.ignore_patterns("__pycache__"))
+    wheels = folder / "wheels"
+    wheels.mkdir()
+    (root / "requirements.lock").write_text(
+        wheel(wheels, "setuptools", "1.0") + wheel(wheels, "traffic", "1.0"))
+    fake_java(folder / "jvm", "17.0.9")
+    return root
+
+
+@pytest.fixture(scope="module")
+def set_up_once(tmp_path_factory):
+    """One checkout that has been set up, to copy; and what its first start said."""
+    base = tmp_path_factory.mktemp("ready")
+    root = make_checkout(base)
+    return base, start(root, "--version")
+
+
+@pytest.fixture
+def ready(set_up_once, tmp_path):
+    """A checkout that has been set up and then moved."""
+    shutil.copytree(set_up_once[0], tmp_path, symlinks=True, dirs_exist_ok=True)
+    return tmp_path / "a checkout"
+
+
+def fake_java(home: Path, version: str, lacks_module: bool = False) -> Path:
+    (home / "bin").mkdir(parents=True)
+    program = home / "bin/java"
+    refusal = "case $* in *jdk.incubator*) echo 'module not found' >&2; exit 1;; esac\n" if lacks_module else ""
+    program.write_text(f"#!/bin/sh\n{refusal}echo 'openjdk version \"{version}\"' >&2\n")
+    program.chmod(0o755)
+    return home
+
+
+def start(root: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess:
+    return subprocess.run([root / "roamcast", *arguments], capture_output=True, text=True, timeout=120,
+                          env=surroundings(root, **settings))
+
+
+def surroundings(root: Path, **settings: str) -> dict[str, str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "PYTHON"))}
+    return {**clean, **QUIET, "PIP_FIND_LINKS": (root.parent / "wheels").as_uri(),
+            "JAVA_HOME": str(root.parent / "jvm"), **settings}
+
+
+def installed(root: Path, module: str) -> str:
+    return subprocess.run([root / ".venv/bin/python", "-c", f"import {module}; print({module}.VERSION)"],
+                          capture_output=True, text=True, check=True).stdout.strip()
+
+
+def one_sentence(done: subprocess.CompletedProcess) -> str:
+    """The complaint of a failed set-up: its last line, and nothing of a traceback before it."""
+    assert done.returncode == 1 and "Traceback" not in done.stderr + done.stdout
+    return done.stderr.splitlines()[-1]
+
+
+def test_first_start_sets_up_and_the_second_only_starts(set_up_once):
+    base, first = set_up_once
+    checkout = base / "a checkout"
+    assert first.returncode == 0 and first.stdout.startswith("roamcast "), first.stderr
+    assert "setting up" in first.stderr and installed(checkout, "traffic") == "1.0"
+    assert (checkout / ".venv/java/bin/java").exists()
+    assert {path.name for path in checkout.glob(".venv*")} == {".venv", ".venv.lock"}
+    second = start(checkout, "--version")
+    assert (second.returncode, second.stdout, second.stderr) == (0, first.stdout, "")
+
+
+def test_a_second_start_adds_less_than_a_fifth_of_a_second(ready):
+
+    def fastest(*command: str | Path) -> float:
+        times = []
+        for _ in range(7):
+            began = time.perf_counter()
+            subprocess.run([*command, "--version"], check=True, capture_output=True, cwd=ready)
+            times.append(time.perf_counter() - began)
+        return min(times)
+
+    assert fastest(ready / "roamcast") - fastest(ready / ".venv/bin/python", "-m", "cli") < 0.2
+
+
+def test_a_changed_lock_installs_again_and_drops_what_is_gone(ready):
+    wheels = ready.parent / "wheels"
+    (ready / "requirements.lock").write_text(wheel(wheels, "setuptools", "1.0") + wheel(wheels, "radio", "2.0"))
+    again = start(ready, "--version")
+    assert "setting up" in again.stderr and again.returncode == 0
+    assert installed(ready, "radio") == "2.0"
+    with pytest.raises(subprocess.CalledProcessError):
+        installed(ready, "traffic")
+
+
+def test_a_failed_set_up_leaves_the_old_environment(ready):
+    lock = ready / "requirements.lock"
+    lock.write_text(lock.read_text() + "absent==9.9 --hash=sha256:" + "0" * 64 + "\n")
+    failed = start(ready, "--version")
+    assert "has no build for this machine" in one_sentence(failed)
+    assert installed(ready, "traffic") == "1.0" and not (ready / ".venv.part").exists()
+
+
+def test_another_hash_is_refused(checkout):
+    lock = checkout / "requirements.lock"
+    lock.write_text(re.sub(r"(traffic.*\n.*sha256:)\w{4}", r"\g<1>0000", lock.read_text()))
+    assert "not the one that requirements.lock names" in one_sentence(start(checkout, "--version"))
+    assert not (checkout / ".venv").exists()
+
+
+def test_no_network_is_one_sentence(checkout):
+    closed = "http://127.0.0.1:9/simple"
+    failed = start(checkout, "--version", PIP_NO_INDEX="0", PIP_INDEX_URL=closed, PIP_RETRIES="1", PIP_FIND_LINKS="")
+    assert "the package index is not reached" in one_sentence(failed)
+    assert (checkout / ".venv.log").read_text().strip()
+
+
+@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGTERM])
+def test_a_stopped_set_up_is_never_taken_for_whole(checkout, stop):
+    lock = checkout / "requirements.lock"
+    lock.write_text(lock.read_text() + wheel(checkout.parent / "wheels", "bulky", "1.0", payload=100_000))
+    process = subprocess.Popen([checkout / "roamcast", "--version"], env=surroundings(checkout),
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for _ in range(2000):
+        if (checkout / ".venv.part/bin").exists():
+            break
+        time.sleep(0.01)
+    children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True)
+    for pid in map(int, children.stdout.split()):  # the set-up below the shell; pip below that goes on after a kill
+        os.kill(pid, stop)
+    process.communicate(timeout=60)
+    assert process.returncode != 0 and not (checkout / ".venv").exists()
+    after = start(checkout, "--version")
+    assert after.returncode == 0 and "set up in" in after.stderr
+    assert installed(checkout, "bulky") == "1.0"
+
+
+def test_two_first_starts_at_once_share_one_set_up(checkout):
+    both = [subprocess.Popen([checkout / "roamcast", "--version"], env=surroundings(checkout),
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    outputs = [process.communicate(timeout=120) for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert sum("set up in" in errors for _, errors in outputs) == 1
+    assert sum("waiting for it" in errors for _, errors in outputs) == 1
+
+
+def test_an_environment_of_others_is_left_alone(checkout):
+    (checkout / ".venv").mkdir()
+    (checkout / ".venv/mine").touch()
+    assert "was not made by this program" in one_sentence(start(checkout, "--version"))
+    assert (checkout / ".venv/mine").exists()
+
+
+def test_started_through_a_link_from_elsewhere_with_its_arguments(ready, tmp_path):
+    (ready / "cli/echo.py").write_text(
+        '"Says."\nHELP = "says its arguments"\n'
+        'def add_arguments(parser): parser.add_argument("words", nargs="*")\n'
+        'def run(args): print(args.words)\n')
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "node").mkdir(parents=True)  # a folder of a room's name must not be taken for the room
+    (elsewhere / "roamcast").symlink_to(ready / "roamcast")
+    done = subprocess.run(["roamcast", "echo", "two words", "*"], cwd=elsewhere, capture_output=True, text=True,
+                          env={**surroundings(ready), "PATH": f"{elsewhere}:{os.environ['PATH']}"})
+    assert done.stdout == "['two words', '*']\n", done.stderr
+
+
+def test_an_old_python_is_named(checkout, tmp_path):
+    bin = tmp_path / "bin"
+    bin.mkdir()
+    for tool in ("cmp", "readlink", "sh"):
+        (bin / tool).symlink_to(shutil.which(tool))
+    (bin / "python3").write_text("#!/bin/sh\nexit 1\n")
+    (bin / "python3").chmod(0o755)
+    assert "Python 3.11 or later is needed" in one_sentence(start(checkout, "--version", PATH=str(bin)))
+
+
+def test_a_checkout_that_cannot_be_written(checkout, tmp_path):
+    if os.geteuid() == 0:  # root writes everywhere but on a read-only mount
+        command = ["unshare", "-m", "sh", "-c", 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && '
+                   'exec "$1/roamcast" --version', "sh", str(checkout)]
+    else:
+        checkout.chmod(0o555)
+        command = [checkout / "roamcast", "--version"]
+    done = subprocess.run(command, env=surroundings(checkout), capture_output=True, text=True)
+    assert "copy the checkout to a folder of your own" in one_sentence(done)
+
+
+def test_a_full_disk_is_said_before_anything_is_fetched(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(bootstrap, "ROOT", tmp_path)
+    for name in ("VENV", "PART", "OLD", "GUARD"):
+        monkeypatch.setattr(bootstrap, name, tmp_path / getattr(bootstrap, name).name)
+    monkeypatch.setattr(bootstrap, "SPACE", 2**60)
+    assert bootstrap.main("environment") == 1
+    assert re.search(r"has [\d.]+ GiB free and the set-up needs", capsys.readouterr().err)
+
+
+# ---- Java
+
+
+@pytest.fixture
+def no_java(monkeypatch, tmp_path):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr(java, "JVMS", tmp_path / "jvms")
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+
+
+def test_the_java_that_fits_is_found(no_java, monkeypatch, tmp_path):
+    fake_java(tmp_path / "jvms/a-old", "11.0.2")
+    fake_java(tmp_path / "jvms/b-partial", "21.0.1", lacks_module=True)
+    assert java.find() is None
+    fit = fake_java(tmp_path / "jvms/c-fit", "21.0.1")
+    assert java.find() == fit
+    named = fake_java(tmp_path / "named", "17.0.1")
+    monkeypatch.setenv("JAVA_HOME", str(named))
+    assert java.find() == named
+    java.ensure(tmp_path / "link")
+    assert (tmp_path / "link").resolve() == named
+
+
+def test_without_java_the_cure_is_said(no_java, tmp_path):
+    with pytest.raises(debian.Unavailable, match="set JAVA_HOME"):
+        java.ensure(tmp_path / "link")
+
+
+def test_a_missing_java_stops_only_analyses(ready):
+    (ready / "cli/java.py").write_text((ready / "cli/java.py").read_text().replace(
+        "OLDEST = 17", "OLDEST = 1700").replace('"/usr/lib/jvm"', '"/nowhere"'))
+    (ready / "cli/debian.py").write_text((ready / "cli/debian.py").read_text().replace(
+        '("apt-get", "dpkg-deb")', '("no-apt-get",)'))
+    (ready / ".venv/java").unlink()
+    done = start(ready, "--version")
+    assert done.returncode == 0 and "set JAVA_HOME" in done.stderr
+    assert start(ready, "--help").stderr == ""  # needs none, so nothing is said again
+
+
+# ---- Debian's packages
+
+
+def fake_apt(monkeypatch, tmp_path, says: str) -> None:
+    program = tmp_path / "apt/apt-get"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho '{says}'\nexit 100\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+
+
+@pytest.mark.parametrize(("says", "means"), [
+    ("W: Failed to fetch x  Temporary failure resolving x", "their server is not reached"),
+    ("E: Unable to locate package thing", "apt knows no package thing"),
+    ("E: You do not have enough free space in x", "the disk is full"),
+    ("E: dpkg was interrupted", "E: dpkg was interrupted"),
+])
+def test_what_apt_says_is_told_in_a_sentence(monkeypatch, tmp_path, says, means):
+    fake_apt(monkeypatch, tmp_path, says)
+    with pytest.raises(debian.Unavailable, match=means):
+        debian.fetch(["thing"], tmp_path / "into")
+
+
+def test_unpacked_links_point_inside(tmp_path):
+    (tmp_path / "etc/java").mkdir(parents=True)
+    (tmp_path / "etc/java/security").write_text("here")
+    (tmp_path / "usr/lib").mkdir(parents=True)
+    (tmp_path / "usr/lib/conf").symlink_to("/etc/java")
+    (tmp_path / "usr/lib/outside").symlink_to("/dev/null")
+    debian._turn_links(tmp_path)
+    assert (tmp_path / "usr/lib/conf/security").read_text() == "here"
+    assert os.readlink(tmp_path / "usr/lib/outside") == "/dev/null"
+
+
+# ---- the lock file
+
+
+def test_the_lock_file_is_complete():
+    lock = (ROOT / "requirements.lock").read_text()
+    pinned = {name.lower(): block for name, block in re.findall(r"^([\w.-]+)==((?:.*\\\n)*.*)", lock, re.MULTILINE)}
+    assert all("--hash=sha256:" in block for block in pinned.values()) and "://" not in lock
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = sum(project["optional-dependencies"].values(), project["dependencies"])
+    assert {re.split(r"[<>=\[;]", one)[0] for one in asked} <= set(pinned)
+    assert {re.split(r"[<>=\[;]", one)[0] for one in project["dependencies"]} == {"trio", "cbor2"}
+    assert sys.version_info >= (3, 11)
