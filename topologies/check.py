@@ -21,10 +21,7 @@ def problems(path: Path, scenario: Scenario, read_trace: Callable[[], mobility.M
     findings = [*_run(scenario), *_hosts(scenario), *_mobility(scenario), *_radio(scenario), *_node(scenario),
                 *_workload(scenario), *_faults(scenario)]
     if isinstance(scenario.mobility, Trace):
-        try:
-            findings += _trace(scenario, read_trace())
-        except mobility.TraceError:
-            pass  # told when the trace was first looked at
+        findings += _trace(scenario, read_trace())
     return [line(path, *finding) for finding in findings]
 
 
@@ -117,7 +114,7 @@ def _workload(scenario: Scenario) -> Iterator[Finding]:
     for name in ("subscribe", "publish"):
         for k, row in enumerate(getattr(workload, name)):
             key = f"workload.{name}[{k}]"
-            for host in row.hosts:
+            for host in row.hosts or ():
                 yield from _known(f"{key}.hosts", host, count)
             if row.at >= duration:
                 yield f"{key}.at", f"{row.at:g} in a run of {duration:g} s", "a time within the run"

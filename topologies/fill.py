@@ -5,6 +5,7 @@ for the schema to find.
 """
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import mobility
 from topologies.problems import key_text, line, nearest, show
-from topologies.run import MOST_HOSTS, NAME
+from topologies.run import NAME
 
 Tables = dict[str, Any]
 
@@ -23,7 +24,7 @@ def defaults(path: Path, tables: Tables, read_trace: Callable[[Tables], mobility
     run.setdefault("name", path.stem)
     duration, warm_up, deadline = run.get("duration"), run.get("warm_up", 0.0), run.get("deadline", 10.0)
     if "window" not in run:
-        numbers = all(type(value) in (int, float) for value in (duration, warm_up, deadline))
+        numbers = all(type(value) in (int, float) and math.isfinite(value) for value in (duration, warm_up, deadline))
         run["window"] = [float(warm_up), float(duration - deadline)] if numbers else [0.0, 0.0]
     radio, node = _table(tables, "radio"), _table(tables, "node")
     for rate in ("base_rate", "data_rate"):
@@ -33,9 +34,7 @@ def defaults(path: Path, tables: Tables, read_trace: Callable[[Tables], mobility
     workload.setdefault("kinds", 0 if workload.get("subscribe") or workload.get("publish") else 20)
     workload.setdefault("subscriptions", 0 if workload["kinds"] == 0 else 2)
     problems = _hosts(path, tables, read_trace)
-    problems += _ids(path, tables)
-    _all_hosts(tables)
-    return problems
+    return problems + _ids(path, tables)
 
 
 def _table(tables: Tables, name: str) -> Tables:
@@ -54,6 +53,8 @@ def _hosts(path: Path, tables: Tables, read_trace: Callable) -> list[str]:
         hosts["count"] = len(motion["positions"])
     if not isinstance(motion.get("trace"), str):
         return []
+    if not given:
+        hosts["count"] = 1  # until the trace tells; a trace that cannot be read is problem enough
     motion["trace"] = str((path.parent / motion["trace"]).resolve())
     if "format" not in motion:
         motion["format"] = mobility.format_of(motion["trace"])
@@ -100,16 +101,6 @@ def _ids(path: Path, tables: Tables) -> list[str]:
             if key in table:
                 table[key] = resolve(table[key], (*place, key))
     return problems
-
-
-def _all_hosts(tables: Tables) -> None:
-    """Explicit subscriptions and events are everybody's unless they name hosts."""
-    hosts = _table(tables, "hosts")
-    count = len(hosts["names"]) if isinstance(hosts.get("names"), list) else hosts.get("count")
-    everybody = list(range(count)) if type(count) is int and 0 < count <= MOST_HOSTS else [0]
-    for place, table in _naming(tables):
-        if place[0] == "workload":
-            table.setdefault("hosts", everybody)
 
 
 def _naming(tables: Tables) -> list[tuple[tuple, Tables]]:

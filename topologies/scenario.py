@@ -86,12 +86,12 @@ def load(path: str | Path, overrides: Mapping[str, Any] = {}) -> Scenario:
     """
     path = Path(path)
     tables = _override(_read(path), overrides)
-    problems = fill.defaults(path, tables, lambda motion: _trace_of(path, motion))
+    problems = fill.defaults(path, tables, _trace_of)
     try:
         scenario = Scenario.model_validate(tables)
     except ValidationError as error:
         raise ScenarioError(problems + from_validation(path, error, Scenario)) from None
-    problems += check.problems(path, scenario, lambda: _trace_of(path, tables["mobility"]))
+    problems = problems or check.problems(path, scenario, lambda: _trace_of(tables["mobility"]))
     if problems:
         raise ScenarioError(problems)
     return scenario
@@ -126,7 +126,7 @@ def _override(tables: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str,
     return tables
 
 
-def _trace_of(path: Path, motion: dict[str, Any]) -> mobility.Movement:
+def _trace_of(motion: dict[str, Any]) -> mobility.Movement:
     return _read_trace(motion["trace"], motion["format"], _stamp(motion["trace"]))
 
 

@@ -1,7 +1,7 @@
 """[workload]: who subscribes to what, who publishes what and how often.
 
-The generator: there are `kinds` kinds of events, "k0", "k1", ..; every host subscribes to some of
-them with filters like `kind = "k7"` and publishes events of a random kind. Explicit
+The generator: there are `kinds` kinds of events, "k00", "k01", ..; every host subscribes to
+some of them with filters like `kind = "k07"` and publishes events of a random kind. Explicit
 [[workload.subscribe]] and [[workload.publish]] come beside it, and switch it off by default.
 """
 from __future__ import annotations
@@ -18,7 +18,7 @@ Value = str | bool | int | float
 class Subscribe(Section):
     """[[workload.subscribe]]"""
 
-    hosts: Hosts = Field(description="by id or name; all of them by default")
+    hosts: Hosts | None = Field(None, description="by id or name; all of them by default")
     filter: str = Field(min_length=1, max_length=4096, description='such as `kind = "temp" and value > 30`')
     at: NotNegative = Field(0.0, description="s: when")
     until: Positive | None = Field(None, description="s: when it is taken back; never by default")
@@ -27,7 +27,7 @@ class Subscribe(Section):
 class Publish(Section):
     """[[workload.publish]]"""
 
-    hosts: Hosts = Field(description="by id or name; all of them by default")
+    hosts: Hosts | None = Field(None, description="by id or name; all of them by default")
     at: NotNegative = Field(0.0, description="s: when the first one is published")
     every: Annotated[float, Field(ge=1e-3)] | None = Field(None, description="s: between two; only one by default")
     until: Positive | None = Field(None, description="s: none after that; to the end by default")
