@@ -296,7 +296,7 @@ class World:
                 if set(t.links.values()) != t.core.open:
                     wrong.append(f"{t.me}: links {t.links} told {t.core.open}")
                 path, at = [t.me], t
-                while at.parent is not None and len(path) <= len(part):
+                while at.parent in self.nodes and len(path) <= len(part):
                     at = self.nodes[at.parent].tree
                     path.append(at.me)
                 if path[-1] != root or t.leader != root or t.depth != len(path) - 1 \
