@@ -6,13 +6,7 @@ more by the deadline, whatever it does; a protocol that does not carry events de
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
-import pandas as pd
-from pyspark.sql import DataFrame, SparkSession
-
-_SLICE = 1.0  # s of publications that share one choice of contacts
 
 
 class ContactGraph:
@@ -53,36 +47,3 @@ class ContactGraph:
             if (best == arrival[self.heads]).all():
                 return arrival
             arrival[self.heads] = best
-
-
-def earliest_arrivals(spark: SparkSession, pairs: DataFrame, contacts: pd.DataFrame, hosts: int,
-                      deadline: float) -> DataFrame:
-    """For pairs `event`, `source`, `published`, `node`: adds `bound`, the earliest arrival (s) or null.
-
-    `contacts` has `i`, `j`, `up`, `down`; all ids are below `hosts`.
-    """
-    graph = spark.sparkContext.broadcast(ContactGraph(
-        *(contacts[c].to_numpy() for c in ("i", "j", "up", "down")), hosts))
-
-    def solve(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        for batch in batches:
-            if not batch.empty:
-                yield batch.assign(bound=_bounds(graph.value, batch, deadline))
-
-    return (pairs.select("event", "source", "published", "node")
-            .mapInPandas(solve, "event string, source long, published double, node long, bound double"))
-
-
-def _bounds(graph: ContactGraph, batch: pd.DataFrame, deadline: float) -> np.ndarray:
-    """Earliest arrivals for the rows of `batch`, NaN where there is none by the deadline."""
-    bound = np.full(len(batch), np.nan)
-    nodes = batch["node"].to_numpy()
-    slices = (batch["published"] // _SLICE).to_numpy()
-    for piece in np.unique(slices):
-        rows = np.flatnonzero(slices == piece)
-        part = graph.between(piece * _SLICE, (piece + 1) * _SLICE + deadline)
-        keys = batch.iloc[rows][["source", "published"]]
-        for (source, start), members in keys.groupby(["source", "published"]).indices.items():
-            arrival = part.earliest(int(source), start, start + deadline)[nodes[rows[members]]]
-            bound[rows[members]] = np.where(np.isinf(arrival), np.nan, arrival)
-    return bound

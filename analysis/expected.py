@@ -16,11 +16,12 @@ from analysis.run import Run
 def published(tables: dict[str, DataFrame]) -> DataFrame:
     """Every event once: `event`, `source`, `publisher`, `published`, `attributes`, `topic`.
 
-    `topic` is the event's attribute `kind`, where it has one, for the tables by kind.
+    `topic` is the event's attribute `kind`, where it has one, for the tables by kind. The rows are
+    partitioned by event, and all that follows joins and groups within that: one exchange for all.
     """
     kind = F.filter("attributes", lambda a: a["name"] == "kind")[0]["value"]
     topic = F.coalesce(kind["s"], F.format_string("%s", kind["n"]), kind["b"].cast("string"), kind["x"])
-    return (tables["published"].groupBy("event")
+    return (tables["published"].repartition("event").groupBy("event")
             .agg(F.min(F.struct("t", "node", "client", "attributes")).alias("first"))
             .select("event", F.col("first.node").alias("source"), F.col("first.client").alias("publisher"),
                     F.col("first.t").alias("published"), F.col("first.attributes").alias("attributes"))
@@ -41,32 +42,31 @@ def expected(run: Run, events: DataFrame, matches: DataFrame, wants: DataFrame, 
     the publisher's own node), `node_down` (its host was not up throughout: a pair that is shown but
     does not count) and `source_down` (the publisher's host went down before the deadline).
     """
-    start, end = F.col("published") - run.grace, F.col("published") + run.deadline
     counted = (events.where(F.col("published").between(*run.window))
-               .select("event", "source", "published", "topic", start.alias("start"), end.alias("end")))
-    asked = counted.join(matches, "event")
-    pair = ["event", "node", "client"]
-    meant = _covered(asked.join(F.broadcast(wants), "hash"), pair)
-    really = _covered(asked.join(F.broadcast(held), "hash"), pair)
-    up = _covered(counted.join(F.broadcast(lives)), ["event", "node"])
-    source_up = _covered(counted.withColumn("start", F.col("published"))
-                         .join(F.broadcast(lives.withColumnRenamed("node", "source")), "source"), ["event"])
-    found = (meant.join(really.withColumn("held", F.lit(True)), pair, "left")
-             .join(up.withColumn("up", F.lit(True)), ["event", "node"], "left")
-             .where("held or up is null"))
-    return (found.join(counted.drop("start", "end"), "event")
-            .join(source_up.withColumn("source_up", F.lit(True)), "event", "left")
+               .select("event", "source", "published", "topic", (F.col("published") - run.grace).alias("start"),
+                       (F.col("published") + run.deadline).alias("end")))
+    spans = wants.withColumn("held", F.lit(False)).unionByName(held.withColumn("held", F.lit(True)))
+    asked = (counted.join(matches, "event").join(F.broadcast(spans), "hash")
+             .where("up <= end and down >= start"))
+    # intervals in order, each must begin before those ahead of it have ended: no gap in [start, end]
+    key = ["event", "node", "client", "held"]
+    ahead = Window.partitionBy(*key).orderBy("up").rowsBetween(Window.unboundedPreceding, -1)
+    about = [F.first(c).alias(c) for c in ("source", "published", "topic", "start", "end")]
+    covered = (asked.withColumn("reached", F.coalesce(F.max("down").over(ahead), F.col("start")))
+               .groupBy(*key).agg(F.bool_and(F.col("up") <= F.col("reached")).alias("whole"),
+                                  F.max("down").alias("last"), *about)
+               .where("whole and last >= end")
+               .groupBy("event", "node", "client").agg(F.max("held").alias("held"), *about))
+    alive = _lived(covered, lives, "node", "start", "up")
+    return (_lived(alive, lives, "source", "published", "source_up").where("held or not up")
             .select("event", "source", "published", "topic", "node", "client",
                     (F.col("node") == F.col("source")).alias("local"),
-                    F.col("up").isNull().alias("node_down"), F.col("source_up").isNull().alias("source_down")))
+                    (~F.col("up")).alias("node_down"), (~F.col("source_up")).alias("source_down")))
 
 
-def _covered(rows: DataFrame, keys: list[str]) -> DataFrame:
-    """The `keys` whose intervals [`up`, `down`] together cover [`start`, `end`] without a gap."""
-    overlap = rows.where("up <= end and down >= start")
-    before = Window.partitionBy(*keys).orderBy("up").rowsBetween(Window.unboundedPreceding, -1)
-    return (overlap.withColumn("reached", F.coalesce(F.max("down").over(before), F.col("start")))
-            .groupBy(*keys)
-            .agg(F.bool_and(F.col("up") <= F.col("reached")).alias("whole"), F.max("down").alias("last"),
-                 F.first("end").alias("end"))
-            .where("whole and last >= end").select(*keys))
+def _lived(pairs: DataFrame, lives: DataFrame, host: str, start: str, name: str) -> DataFrame:
+    """Adds `name`: the host was up throughout [`start`, `end`], which is to say in one life."""
+    life = F.broadcast(lives.select(F.col("node").alias("who"), F.col("up").alias("born"), F.col("down").alias("died")))
+    within = (F.col(host) == F.col("who")) & (F.col("born") <= F.col(start)) & (F.col("died") >= F.col("end"))
+    return (pairs.join(life, within, "left").withColumn(name, F.col("who").isNotNull())
+            .drop("who", "born", "died"))

@@ -27,7 +27,7 @@ def matches(events: DataFrame, filters: DataFrame) -> DataFrame:
     values = attributes.select("name", "value").distinct()
     satisfied = (values.join(F.broadcast(constraints), "name").where(_satisfied())
                  .select("name", "value", "hash", "place"))
-    counted = (attributes.join(satisfied, ["name", "value"])
+    counted = (attributes.join(F.broadcast(satisfied), ["name", "value"])
                .groupBy("event", "hash").agg(F.count_distinct("place").alias("have"))
                .join(F.broadcast(needed), "hash").where(F.col("have") == F.col("needed"))
                .select("event", "hash"))

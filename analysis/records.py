@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -63,53 +67,85 @@ def schemas(path: Path = SCHEMA) -> dict[str, T.StructType]:
 
 
 def ingest(spark: SparkSession, logs: list[Path], out: Path) -> Ingest:
-    """Read log files, write `out`/KIND.parquet for each kind met, and return the tables."""
+    """Read log files, write `out`/KIND.parquet for each kind met, and return the tables.
+
+    One job: Spark parses the lines, and each task writes its part of every table as Arrow columns.
+    Spark's own writer would need a job a kind, most of whose time goes into setting it up.
+    """
     known = schemas()
     if not logs:
         return Ingest({k: _empty(spark, s) for k, s in known.items()}, {}, [], 0, 0, {}, 0.0)
-    lines = _lines(spark, logs).cache()
-    try:
-        found = (lines.groupBy("kind").agg(F.count("*").alias("n"), F.max("t").alias("last"),
-                                           F.collect_set("node").alias("nodes")).collect())
-        counts = {row.kind: row.n for row in found if row.kind in known}
-        with ThreadPoolExecutor(max_workers=4) as pool:
-            written = pool.map(lambda kind: _write(lines, kind, known[kind], out), counts)
-            for _ in written:
-                pass
-    finally:
-        lines.unpersist()
-    tables = {kind: _read(spark, out / f"{kind}.parquet", schema) if kind in counts else _empty(spark, schema)
-              for kind, schema in known.items()}
-    good = [row for row in found if row.kind is not None]
-    return Ingest(tables, counts,
-                  sorted({node for row in good for node in row.nodes if node >= 0}),
-                  sum(row.n for row in found if row.kind is None), sum(map(_torn, logs)),
-                  {row.kind: row.n for row in good if row.kind not in known},
-                  max((row.last for row in good), default=0.0))
-
-
-def _lines(spark: SparkSession, logs: list[Path]) -> DataFrame:
-    """Every line with its head: `text`, `t`, `node`, `kind` (all three null when it is no record), `line`."""
     try:
         raw = spark.read.text([str(path.resolve()) for path in logs])
     except Exception as error:
         raise AnalysisError(f"{logs[0].parent}: Spark cannot read the records: {str(error).splitlines()[0]}") from error
-    parsed = (raw.withColumn("line", F.struct(F.col("_metadata.file_block_start").alias("block"),
-                                              F.monotonically_increasing_id().alias("row")))
-              .where(F.length(F.trim("value")) > 0)
-              .withColumn("head", F.from_json("value", _HEAD)))
+    columns = {kind: [field.name for field in schema] for kind, schema in known.items()}
+    parsed, place = _parsed(raw, known)
+    found = parsed.mapInArrow(_sink(columns, place, str(out.resolve())),
+                              "kind string, node long, n long, last double").toPandas()
+    good = found[found["kind"].notna()]
+    totals = good.groupby("kind")["n"].sum()
+    counts = {kind: int(n) for kind, n in totals.items() if kind in known}
+    tables = {kind: _read(spark, out / f"{kind}.parquet", schema) if kind in counts else _empty(spark, schema)
+              for kind, schema in known.items()}
+    return Ingest(tables, counts, sorted({int(node) for node in good["node"] if node >= 0}),
+                  int(found[found["kind"].isna()]["n"].sum()), sum(map(_torn, logs)),
+                  {kind: int(n) for kind, n in totals.items() if kind not in known},
+                  float(good["last"].max()) if len(good) else 0.0)
+
+
+def _parsed(raw: DataFrame, known: dict[str, T.StructType]) -> tuple[DataFrame, dict[str, str]]:
+    """Every line parsed: `kind`, `t`, `node` (null when it is no record), `line`, and a column of fields for
+    each group of kinds whose fields agree in their types; and which column holds a kind's fields."""
+    groups: list[dict[str, T.DataType]] = []
+    place: dict[str, str] = {}
+    for kind, schema in known.items():
+        for number, fields in enumerate(groups):
+            if all(fields.get(f.name, f.dataType) == f.dataType for f in schema):
+                break
+        else:
+            number, fields = len(groups), {}
+            groups.append(fields)
+        fields |= {f.name: f.dataType for f in schema}
+        place[kind] = f"fields{number}"
+    lines = (raw.where(F.length(F.trim("value")) > 0)
+             .withColumn("line", F.struct(F.col("_metadata.file_block_start").alias("block"),
+                                          F.monotonically_increasing_id().alias("row")))
+             .withColumn("head", F.from_json("value", _HEAD)))
     whole = F.col("head.t").isNotNull() & F.col("head.node").isNotNull() & F.col("head.kind").isNotNull()
     head = [F.when(whole, F.col(f"head.{name}")).alias(name) for name in ("t", "node", "kind")]
-    return parsed.select(F.col("value").alias("text"), *head, "line")
+    bodies = []
+    for number, fields in enumerate(groups):
+        schema = T.StructType([T.StructField(name, kind) for name, kind in fields.items()])
+        mine = F.col("head.kind").isin([k for k, column in place.items() if column == f"fields{number}"])
+        bodies.append(F.when(mine, F.from_json("value", schema)).alias(f"fields{number}"))
+    return lines.select(*head, "line", *bodies), place
 
 
-def _write(lines: DataFrame, kind: str, schema: T.StructType, out: Path) -> None:
-    body = lines.where(F.col("kind") == kind)
-    if schema.fields:
-        body = body.withColumn("body", F.from_json("text", schema)).select("t", "node", "line", "body.*")
-    else:
-        body = body.select("t", "node", "line")
-    body.coalesce(1).write.mode("overwrite").parquet(str(out / f"{kind}.parquet"))
+def _sink(columns: dict[str, list[str]], place: dict[str, str], out: str):
+    """The function of a task: batches of parsed lines in, Parquet files and counts of records out."""
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        part = TaskContext.get().partitionId()
+        writers: dict[str, pq.ParquetWriter] = {}
+        try:
+            for batch in batches:
+                table = pa.Table.from_batches([batch])
+                yield from (table.group_by(["kind", "node"]).aggregate([([], "count_all"), ("t", "max")])
+                            .rename_columns(["kind", "node", "n", "last"]).to_batches())
+                for kind in set(pc.unique(table["kind"]).to_pylist()) & columns.keys():
+                    mine = table.filter(pc.equal(table["kind"], kind))
+                    arrays = [mine["t"], mine["node"], mine["line"],
+                              *(pc.struct_field(mine[place[kind]], name) for name in columns[kind])]
+                    rows = pa.table(arrays, names=["t", "node", "line", *columns[kind]])
+                    if kind not in writers:
+                        folder = Path(out) / f"{kind}.parquet"
+                        folder.mkdir(exist_ok=True)
+                        writers[kind] = pq.ParquetWriter(folder / f"part-{part}.parquet", rows.schema)
+                    writers[kind].write_table(rows)
+        finally:
+            for writer in writers.values():
+                writer.close()
+    return write
 
 
 def _read(spark: SparkSession, path: Path, schema: T.StructType) -> DataFrame:

@@ -29,6 +29,10 @@ _COMMON = {
     # node files are many and small: do not count the opening of one as 4 MB of work
     "spark.sql.files.openCostInBytes": "65536",
     "spark.sql.caseSensitive": "true",
+    # rows that are partitioned by event stay so through joins and groupings on event and more
+    "spark.sql.requireAllClusterKeysForCoPartition": "false",
+    # no .crc file beside each file: for every file Hadoop makes, it forks a chmod
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
 }
 
 _EMBEDDED = {

@@ -56,36 +56,35 @@ def study(spark: SparkSession, run: Run) -> Study:
     found = records.ingest(spark, run.logs, run.tables)
     tables, end = found.tables, run.ended
     hosts = max([len(run.hosts), *(n + 1 for n in found.nodes)])
-    lives = _keep(spark, run, "lives", intervals.lives(tables, end))
-    contacts = _keep(spark, run, "contacts", intervals.contacts(tables, lives, end))
-    links = _keep(spark, run, "tree_links", intervals.tree_links(tables, lives, end))
+    lives = intervals.lives(tables, end).cache()
+    small = {name: _small(run, name, frame) for name, frame in (
+        ("lives", lives), ("contacts", intervals.contacts(tables, lives, end)),
+        ("tree_links", intervals.tree_links(tables, lives, end)))}
+    hosts = max(hosts, 1 + int(small["contacts"][["i", "j"]].to_numpy().max(initial=-1)))
     wants = intervals.wants(tables, lives, end).cache()
     held = intervals.held(tables, wants, lives).cache()
     events = published(tables).cache()
-    matching = _keep(spark, run, "matches", matches(events, filters(tables)))
-    should = expected(run, events, matching, wants, held, lives)
-    small = {"lives": lives.toPandas(), "contacts": contacts.toPandas(), "tree_links": links.toPandas()}
-    hosts = max(hosts, 1 + int(small["contacts"][["i", "j"]].to_numpy().max(initial=-1)))
-    outcomes = _keep(spark, run, "outcomes", delivery.outcomes(
-        spark, run, should, tables, small["contacts"], small["tree_links"], hosts))
+    matching = matches(events, filters(tables)).cache()
+    outcomes = delivery.outcomes(spark, run, expected(run, events, matching, wants, held, lives), tables,
+                                 small["contacts"], small["tree_links"], hosts).cache()
+    outcomes.write.parquet(str(run.tables / "outcomes.parquet"))
     whole = Study(
         run=run, ingest=found, parts=breakdown(run, outcomes),
         violations=correctness.check(tables, events, matching, held),
         sent=overhead.by_type(tables), drops=overhead.drops(tables), traffic=overhead.totals(tables),
         repairs=tree.repairs(tables), repair_times=tree.repair_times(tables), links=tree.link_changes(tables),
-        shape=tree.over_time(spark, small["lives"], small["contacts"], small["tree_links"], end, hosts),
+        shape=tree.over_time(small["lives"], small["contacts"], small["tree_links"], end, hosts),
         deliveries=_deliveries(tables), standings=_standings(tables), notes=[], **small)
     whole.notes = [*run.notes, *_notes(whole)]
-    for cached in (wants, held, events):
-        cached.unpersist()
+    spark.catalog.clearCache()
     return whole
 
 
-def _keep(spark: SparkSession, run: Run, name: str, frame: DataFrame) -> DataFrame:
-    """Write a derived table beside the records, and go on from what was written."""
-    path = str(run.tables / f"{name}.parquet")
-    frame.coalesce(2).write.parquet(path)
-    return spark.read.schema(frame.schema).parquet(path)
+def _small(run: Run, name: str, frame: DataFrame) -> pd.DataFrame:
+    """A table that fits into memory, as every task gets a copy of it; kept beside the records."""
+    found = frame.toPandas()
+    found.to_parquet(run.tables / f"{name}.parquet", index=False)
+    return found
 
 
 def _deliveries(tables: dict[str, DataFrame]) -> dict[str, int]:

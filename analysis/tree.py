@@ -5,17 +5,15 @@ user feels: how long a fragment seeks, and how often hosts that the radio connec
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 MAX_SAMPLES = 1200
-_SAMPLE = "t double, hosts long, partitions long, fragments long, cycles long, radio_pairs long, tree_pairs long"
+_SAMPLE = ["t", "hosts", "partitions", "fragments", "cycles", "radio_pairs", "tree_pairs"]
 
 
 def repairs(tables: dict[str, DataFrame]) -> pd.DataFrame:
@@ -54,26 +52,16 @@ def link_changes(tables: dict[str, DataFrame]) -> dict[str, object]:
             "lost": {what.removeprefix("lost "): n for what, n in sorted(found.items(), key=lambda kv: -kv[1])}}
 
 
-def over_time(spark: SparkSession, lives: pd.DataFrame, contacts: pd.DataFrame, links: pd.DataFrame,
-              end: float, hosts: int) -> pd.DataFrame:
+def over_time(lives: pd.DataFrame, contacts: pd.DataFrame, links: pd.DataFrame, end: float,
+              hosts: int) -> pd.DataFrame:
     """The network's shape, sampled every second (at most 1200 times in a run).
 
     `t`, `hosts` up, radio `partitions` and tree `fragments` (single hosts count), `cycles` (links too
-    many for a forest), and pairs of hosts connected by radio and, of these, by tree.
+    many for a forest), and pairs of hosts connected by radio (`radio_pairs`) and, of these, by tree.
     """
     step = max(1.0, end / MAX_SAMPLES)
-    times = np.arange(0.5 * step, end, step)
-    known = spark.sparkContext.broadcast((lives, contacts, links, hosts))
-
-    def sample(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        for batch in batches:
-            yield pd.DataFrame([_shape(t, *known.value) for t in batch["t"]],
-                               columns=[field.split()[0] for field in _SAMPLE.split(", ")])
-
-    if not len(times):
-        return pd.DataFrame(columns=[field.split()[0] for field in _SAMPLE.split(", ")])
-    grid = spark.createDataFrame(pd.DataFrame({"t": times}))
-    return grid.mapInPandas(sample, _SAMPLE).toPandas().sort_values("t", ignore_index=True)
+    return pd.DataFrame([_shape(t, lives, contacts, links, hosts) for t in np.arange(0.5 * step, end, step)],
+                        columns=_SAMPLE)
 
 
 def _shape(t: float, lives: pd.DataFrame, contacts: pd.DataFrame, links: pd.DataFrame, hosts: int) -> tuple:
