@@ -1,0 +1,73 @@
+"""docs/scenario.md has a row for every key of the schema, with its default, range and meaning."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
+from pydantic_core import PydanticUndefined
+
+from topologies import faults, motion, node, radio, run, workload
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "scenario.md"
+
+# heading -> (schema, defaults that depend on other keys)
+SECTIONS = {
+    "[run]": (run.Run, {"name": "file's name", "window": "see there"}),
+    "[hosts]": (run.Hosts, {}),
+    "[mobility] with random_waypoint": (motion.RandomWaypoint, {}),
+    "[mobility] with static": (motion.Static, {}),
+    "[mobility] with a trace": (motion.Trace, {"format": "by the file's name"}),
+    "[radio] with unit_disk": (radio.UnitDiskRadio, {}),
+    "[radio] with log_distance": (radio.LogDistanceRadio, {}),
+    "[[radio.links]]": (radio.RadioLink, {}),
+    "[node]": (node.Node, {"base_rate": "[radio]'s", "data_rate": "[radio]'s"}),
+    "[workload]": (workload.Workload, {"kinds": "20", "subscriptions": "2"}),
+    "[[workload.subscribe]]": (workload.Subscribe, {}),
+    "[[workload.publish]]": (workload.Publish, {}),
+    "[[faults]] of a host": (faults.HostFault, {}),
+    "[[faults]] of a link": (faults.LinkFault, {}),
+}
+
+
+def _default(key: str, field, special: dict[str, str]) -> str:
+    if key in special:
+        return special[key]
+    if field.default is PydanticUndefined:
+        return "needed"
+    if field.default is None or field.default == ():
+        return "none"
+    if isinstance(field.default, (str, tuple)):
+        return "`" + repr(field.default).replace("'", '"').replace("(", "[").replace(")", "]") + "`"
+    if isinstance(field.default, bool):
+        return f"`{field.default}`".lower()
+    return f"`{field.default:g}`" if isinstance(field.default, float) else f"`{field.default}`"
+
+
+def _range(field) -> str:
+    words = []
+    for bound in field.metadata:
+        for kind, text in ((Gt, "above {0.gt:g}"), (Ge, "from {0.ge:g}"), (Lt, "below {0.lt:g}"), (Le, "to {0.le:g}")):
+            if isinstance(bound, kind):
+                words.append(text.format(bound))
+        if isinstance(bound, MinLen) and bound.min_length > 0:
+            words.append(f"at least {bound.min_length}")
+        if isinstance(bound, MaxLen):
+            words.append(f"at most {bound.max_length}")
+    choices = getattr(field.annotation, "__args__", ()) if "Literal" in str(field.annotation) else ()
+    return " ".join(words) or ", ".join(f'`"{choice}"`' for choice in choices)
+
+
+def rows(heading: str) -> list[str]:
+    """The section's table as the page must have it."""
+    schema, special = SECTIONS[heading]
+    return [f"| `{field.alias or name}` | {_default(name, field, special)} | {_range(field)} | {field.description} |"
+            for name, field in schema.model_fields.items()]
+
+
+@pytest.mark.parametrize("heading", SECTIONS)
+def test_every_key_has_its_row(heading):
+    text = PAGE.read_text(encoding="utf-8")
+    part = text.split(f"\n### {heading}\n")[1].split("\n### ")[0]
+    table = [line for line in part.splitlines() if line.startswith("| `")]
+    assert table == rows(heading)
