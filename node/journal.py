@@ -76,9 +76,10 @@ def open_journal(path: str | Path) -> TextIO:
 
 
 class JournaledBroker(Broker):
-    """A broker that writes its inputs to `journal` (see `open_journal`), each before it is handled."""
+    """A broker that writes its inputs to `journal`, each before it is handled: an `open_journal`, or
+    whatever else of the world's has a `write(text)`."""
 
-    def __init__(self, journal: TextIO, node: NodeId, epoch: Epoch, config: NodeConfig, env: Environment,
+    def __init__(self, journal, node: NodeId, epoch: Epoch, config: NodeConfig, env: Environment,
                  decode: Callable[[bytes, bytes], wire.Datagram] = wire.decode) -> None:
         self._journal = journal
         self._write({"journal": FORMAT, "version": __version__, "node": node, "epoch": epoch,
@@ -165,7 +166,7 @@ class _Replayed:
         return _ReplayedTimer(self.timers, number)
 
     def record(self, kind: str, **values: object) -> None:
-        self.records.append({"t": self.time, "node": self._node, "kind": kind, **values})
+        self.records.append({"t": round(self.time, 6), "node": self._node, "kind": kind, **values})
 
 
 class _ReplayedTimer:

@@ -52,7 +52,7 @@ class Env:
         return timer
 
     def record(self, kind, **fields):
-        self.world.records.append({"t": self.world.time, "node": self.node, "kind": kind, **fields})
+        self.world.records.append({"t": round(self.world.time, 6), "node": self.node, "kind": kind, **fields})
 
 
 class RadioWorld:
