@@ -12,7 +12,7 @@ import statistics
 import sys
 from collections import Counter
 
-from tests.node.treeworld import Walkers, World
+from tests.node.maodv_world import Walkers, World
 
 HOSTS, SIDE, RANGE, SPEED, SECONDS = 30, 600.0, 150.0, (0.5, 2.0), 120.0
 

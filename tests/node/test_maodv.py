@@ -14,7 +14,7 @@ from node.trees import SUPPLIES_PATH
 from node.trees.join import ROUTE, WALK, roles
 from node.trees.maodv import DEEPEST, PATH, Maodv
 from node.trees.search import reconfiguration_path
-from tests.node.treeworld import Walkers, World
+from tests.node.maodv_world import Walkers, World
 
 LINE = [(0, 1), (1, 2), (2, 3), (3, 4)]
 

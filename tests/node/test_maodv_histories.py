@@ -1,6 +1,6 @@
 """Random histories of the tree: never a cycle, and once the radio graph is quiet, one right tree in each part.
 
-The world checks for a cycle at every instant at which a link comes to exist (treeworld.py). Each history is a function of
+The world checks for a cycle at every instant at which a link comes to exist (maodv_world.py). Each history is a function of
 its seed. That these histories can fail was tried by taking away one rule of join.py at a time (that a pending root
 refuses; that an answer comes from a root only): each time links closed cycles.
 """
@@ -10,7 +10,7 @@ import random
 
 import pytest
 
-from tests.node.treeworld import Walkers, World
+from tests.node.maodv_world import Walkers, World
 
 DELAYS = [(0.001, 0.01), (0.001, 0.2), (0.01, 0.5)]  # s; the last is far beyond the relay's patience
 LOSSES = [0.0, 0.05, 0.2, 0.4]

@@ -8,7 +8,7 @@ import pytest
 from node import wire
 from node.ids import Peer
 from node.relay import IN_FLIGHT, PEERS, WAITS, Relay
-from tests.node.treeworld import Timer
+from tests.node.maodv_world import Timer
 
 LEAVE = wire.Leave(7)
 
