@@ -148,7 +148,7 @@ def _status_lines(trajectory: Trajectory, duration: float) -> list[str]:
     end = max(duration, trajectory.times[-1]) or 1.0  # above 0, or the next node would not show
     extra = [t for t in (*marks, end) if t not in trajectory.times]
     times = np.concatenate((trajectory.times, extra))
-    points = np.vstack([trajectory.points, *(trajectory._held(t)[None] for t in extra)])
+    points = np.vstack([trajectory.points, *(trajectory.held(t)[None] for t in extra)])
     order = np.argsort(times, kind="stable")
     numbers = []
     for t, point in zip(times[order].tolist(), points[order].tolist()):

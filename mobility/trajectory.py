@@ -55,7 +55,7 @@ class Trajectory:
         """Where the host is at `t`: (d,) in m, NaN where it is absent."""
         if not self.present(t):
             return np.full(self.points.shape[1], np.nan)
-        return self._held(t)
+        return self.held(t)
 
     def velocity(self, t: float) -> np.ndarray:
         """(d,) in m/s; at a waypoint that of the leg that begins there; NaN where absent."""
@@ -72,7 +72,7 @@ class Trajectory:
         end = start + duration
         inside = (self.times > start) & (self.times < end)
         times = np.concatenate(([0.0], np.minimum(self.times[inside] - start, duration), [duration]))
-        points = np.vstack((self._held(start), self.points[inside], self._held(end, side="left")))
+        points = np.vstack((self.held(start), self.points[inside], self.held(end, side="left")))
         same = (points[1:] == points[:-1]).all(axis=1)  # a host that stands needs its first and last
         keep = np.ones(len(times), dtype=bool)  # waypoint there, at the end of the window only the first
         keep[1:] = ~same | np.append(~same[1:], False)
@@ -80,7 +80,7 @@ class Trajectory:
         lives = np.where(lives <= start, -np.inf, np.where(lives >= end, np.inf, lives - start))
         return Trajectory(times[keep], points[keep], lives)
 
-    def _held(self, t: float, side: str = "right") -> np.ndarray:
+    def held(self, t: float, side: str = "right") -> np.ndarray:
         """The position at `t` whether the host is there or not; `side` chooses at a jump."""
         leg = int(np.searchsorted(self.times, t, side=side)) - 1
         if leg < 0:

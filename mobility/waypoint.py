@@ -16,6 +16,7 @@ from mobility.movement import Movement
 from mobility.trajectory import Trajectory
 
 STARTS = ("steady", "classic")
+MOST_WAYPOINTS = 50_000_000  # of all hosts together, to bound memory
 
 
 def random_waypoint(count: int, area: tuple[float, float], speed: tuple[float, float],
@@ -45,11 +46,15 @@ def check(count: int, area: tuple[float, float], speed: tuple[float, float], pau
         raise ValueError(f"speed: found a least speed of {speed[0]:g}; above 0 m/s, because with 0 the mean speed "
                          "falls towards 0 for ever and no steady state exists (Yoon, Liu, Noble)")
     if not speed[0] <= speed[1] < math.inf:
-        raise ValueError(f"speed: found {speed[0]:g} to {speed[1]:g}; give the lower first")
+        raise ValueError(f"speed: found {speed[0]:g} to {speed[1]:g}; the lower first")
     if not 0 <= pause[0] <= pause[1] < math.inf:
         raise ValueError(f"pause: found {pause[0]:g} to {pause[1]:g}; 0 s or more, the lower first")
     if start not in STARTS:
         raise ValueError(f'start: found "{start}"; one of {", ".join(STARTS)}')
+    waypoints = 2 * count * (1 + duration / (mean_leg(area) * mean_pace(speed) + (pause[0] + pause[1]) / 2))
+    if waypoints > MOST_WAYPOINTS:
+        raise ValueError(f"area: found legs so short that there are {waypoints:.0e} waypoints; "
+                         "a larger area, lower speeds, fewer hosts or a shorter run")
 
 
 def mean_leg(area: tuple[float, float]) -> float:

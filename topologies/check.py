@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import mobility
+from mobility import waypoint
 from topologies.faults import LinkFault
 from topologies.motion import RandomWaypoint, Static, Trace
 from topologies.problems import line, show
@@ -56,10 +57,11 @@ def _mobility(scenario: Scenario) -> Iterator[Finding]:
         if len({len(place) for place in motion.positions}) > 1:
             yield "mobility.positions", "some with two and some with three coordinates", "the same number for all"
     elif isinstance(motion, RandomWaypoint):
-        for key in ("speed", "pause"):
-            low, high = getattr(motion, key)
-            if low > high:
-                yield f"mobility.{key}", f"[{low:g}, {high:g}]", "the lower value first"
+        try:
+            waypoint.check(count, motion.area, motion.speed, motion.pause, scenario.run.duration, motion.start)
+        except ValueError as error:  # "parameter: found this; that would do"
+            key, finding = str(error).split(": found ", 1)
+            yield f"mobility.{key}", *finding.split("; ", 1)
 
 
 def _trace(scenario: Scenario, trace: mobility.Movement) -> Iterator[Finding]:

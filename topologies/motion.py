@@ -13,7 +13,7 @@ Place = Annotated[tuple[float, ...], AsTuple, Field(min_length=2, max_length=3)]
 class RandomWaypoint(Section):
     model: Literal["random_waypoint"] = Field("random_waypoint", description="go somewhere, pause, and again")
     area: Annotated[tuple[Positive, Positive], AsTuple] = Field(description="m: width and height")
-    speed: Annotated[tuple[Positive, Positive], AsTuple] = Field(
+    speed: Annotated[tuple[NotNegative, NotNegative], AsTuple] = Field(
         (0.5, 2.0), description="m/s: least, above 0, and most; uniform")
     pause: Annotated[tuple[NotNegative, NotNegative], AsTuple] = Field(
         (0.0, 30.0), description="s: least and most; uniform")
