@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from node import wire
 
+Counters = dict[type, list[int]]  # type -> [messages, bytes]
+
 _ENVELOPES = (wire.Data, wire.Relay)
 
 
@@ -20,8 +22,8 @@ class Traffic:
         self._reset()
 
     def _reset(self) -> None:
-        self._sent: dict[str, list[int]] = {}  # type -> [messages, bytes]
-        self._received: dict[str, list[int]] = {}
+        self._sent: Counters = {}
+        self._received: Counters = {}
         self._dropped: dict[str, int] = {}  # reason -> datagrams
         self._datagrams_sent = 0
         self._datagrams_received = 0
@@ -56,24 +58,26 @@ class Traffic:
         self._dropped[reason] = self._dropped.get(reason, 0) + 1
 
 
-def _count(counters: dict[str, list[int]], messages: tuple[wire.Message, ...], size: int) -> None:
+def _count(counters: Counters, messages: tuple[wire.Message, ...], size: int) -> None:
     for message in messages[1:]:
         length = wire.encoded_size(message)
         size -= length
         _add(counters, message, length)
-    if messages:
-        _add(counters, messages[0], size)
+    _add(counters, messages[0], size)
 
 
-def _add(counters: dict[str, list[int]], message: wire.Message, size: int) -> None:
-    name = (message.message if type(message) in _ENVELOPES else message).name
-    row = counters.get(name)
+def _add(counters: Counters, message: wire.Message, size: int) -> None:
+    kind = type(message)
+    if kind in _ENVELOPES:
+        kind = type(message.message)
+    row = counters.get(kind)
     if row is None:
-        counters[name] = [1, size]
+        counters[kind] = [1, size]
     else:
         row[0] += 1
         row[1] += size
 
 
-def _rows(counters: dict[str, list[int]]) -> list[dict[str, object]]:
-    return [{"type": name, "messages": row[0], "bytes": row[1]} for name, row in sorted(counters.items())]
+def _rows(counters: Counters) -> list[dict[str, object]]:
+    return [{"type": kind.name, "messages": messages, "bytes": size}
+            for kind, (messages, size) in sorted(counters.items(), key=lambda item: item[0].name)]

@@ -1,6 +1,7 @@
 """Whole nodes over a small radio world: trees form, subscriptions spread, events arrive, faults heal."""
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 
@@ -8,7 +9,7 @@ import pytest
 from radio_world import RadioWorld
 
 from node import schema, wire
-from node.filters import parse
+from node.filters import covers, parse
 from node.ids import Peer
 
 
@@ -163,6 +164,65 @@ def test_same_seed_same_records():
         world.run(8.0)
         return world.records
     assert records() == records()
+
+
+# ---- the oracle, over the radio ------------------------------------------------------------------------
+def minimal_cover(wanted):
+    return {key: f for key, f in wanted.items()
+            if not any(other != key and covers(g, f) and (other < key or not covers(f, g))
+                       for other, g in wanted.items())}
+
+
+def told(world, subscribed, node, to):
+    """What `node` should have told its tree neighbor `to`, from scratch."""
+    wanted = {f.hash: f for f in subscribed[node]}
+    for link in world.brokers[node].routing.links:
+        other = link.far_end(node)
+        if other != to:
+            wanted |= told(world, subscribed, other, node)
+    return minimal_cover(wanted) if world.config.forwarding == "covering" else wanted
+
+
+@pytest.mark.parametrize("forwarding", ["identity", "covering"])
+@pytest.mark.parametrize("seed", range(3))
+def test_tables_equal_those_from_scratch_after_walking_about(seed, forwarding):
+    """Ten hosts walk, subscribe, take back and publish, over 10 % loss and without the digest that heals."""
+    world = RadioWorld(10, seed=seed, loss=0.1, forwarding=forwarding, digest=False)
+    chance = random.Random(f"walk {seed}")
+    places = {node: [chance.uniform(0, 3), chance.uniform(0, 3)] for node in range(10)}
+    filters = [parse(text) for text in ("x > 1", "x > 3", "x > 5", "x = 4", 'kind = "a"', "*", "x in [4, 5]")]
+    subscribed = {node: set() for node in range(10)}
+    got = {node: attach(world, node) for node in range(10)}
+    for step in range(200):
+        for node, place in places.items():
+            place[:] = [min(max(at + chance.gauss(0, 0.06), 0.0), 3.0) for at in place]
+        radius = 1.3 if step < 199 else 5.0
+        world.hears = {a: {b for b in places if a != b and math.dist(places[a], places[b]) < radius}
+                       for a in places}
+        node, wanted = chance.randrange(10), chance.choice(filters)
+        if chance.random() < 0.5:
+            world.brokers[node].subscribe("c", wanted)
+            subscribed[node].add(wanted)
+        elif chance.random() < 0.5:
+            world.brokers[node].unsubscribe("c", wanted)
+            subscribed[node].discard(wanted)
+        world.brokers[node].publish("c", {"x": chance.randrange(8)})
+        world.run(0.4)
+    world.run(30.0)
+    assert_one_tree(world)
+    assert len(world.of_kind("link_lost")) > 10, "they hardly moved"
+    for node, broker in world.brokers.items():
+        for link in broker.routing.links:
+            far = link.far_end(node)
+            assert broker.routing.table.filters_of(link) == told(world, subscribed, far, node)
+    delivered = Counter((record["node"], record["event"]) for record in world.of_kind("delivered"))
+    assert max(delivered.values()) == 1, "nothing twice"
+    for events in got.values():
+        events.clear()
+    world.brokers[0].publish("c", {"x": 4})
+    world.run(2.0)
+    assert {node for node, events in got.items() if events} == {
+        node for node, own in subscribed.items() if any(f.matches({"x": 4}) for f in own)}
 
 
 # ---- untrusted input --------------------------------------------------------------------------------
