@@ -8,8 +8,9 @@ us. It goes down when nothing at all was heard of it for as long as `patience` b
 loses 30 % three beacons in a row are missed every minute or two, so a fixed count would flap; the count
 follows the loss that the gaps in the beacons' sequence numbers show, between `hello_losses` and
 PATIENCE_MOST, such that a run of that length is rarer than RUN_ODDS a beacon. With beacons every second
-an end of a 30 % link then flaps once in 18 hours, a link that loses nothing is missed 2.9 s after it vanished, a 30 % link after 9 s
-(tests/node/test_neighbors.py measures all three). A channel that carries traffic notices earlier.
+an end of a 30 % link then flaps once in 18 hours, a link that loses nothing is missed 2.9 s after it
+vanished, a 30 % link after 9 s (tests/node/test_neighbors.py holds all three). A channel that carries
+traffic notices earlier.
 """
 from __future__ import annotations
 
