@@ -1,8 +1,9 @@
 """Reading our datagrams in captures: a scapy layer and a Wireshark dissector, both made from node/schema/.
 
-Importing this module binds the layer `Roamcast` to the UDP port of header.toml, so that scapy's own `rdpcap` and
-`sniff` show datagrams message by message; `ROAMCAST[code]` is the packet class of a message. What is no datagram of
-ours stays Raw. The layer believes more than node/wire.py does (it checks no bounds): it is for looking.
+Importing this module binds the layer `Roamcast` to the UDP port of header.toml, so that scapy's own `rdpcap`
+and `sniff` show datagrams message by message; `ROAMCAST[code]` is the packet class of a message. What is no
+datagram of ours stays Raw. The layer believes more than node/wire.py does (it checks no bounds): it is for
+looking.
 
 `wireshark_lua()` is the text of a dissector for Wireshark and tshark:
 
@@ -60,14 +61,15 @@ def shown(kind: schema.Type, value: Any) -> str:
         if kind.kind == "list":
             return "[" + ", ".join(shown(kind.items[0], one) for one in value) + "]"
         if kind.kind == "tuple":
-            return "(" + ", ".join(shown(item, one) for item, one in zip(kind.items, value, strict=True)) + ")"
+            pairs = zip(kind.items, value, strict=True)
+            return "(" + ", ".join(shown(item, one) for item, one in pairs) + ")"
     except (FilterError, AttributeError, KeyError, TypeError, ValueError):
         pass  # not of its type: shown as it is
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def _free_name(name: str) -> str:
-    """A name for a field that is no attribute of every scapy packet: an event's `payload` is `payload_` there."""
+    """A name that is no attribute of every scapy packet: an event's `payload` is `payload_` there."""
     return f"{name}_" if hasattr(Packet, name) or name == "code" else name
 
 
@@ -122,7 +124,9 @@ class _Count(Field):
 
 
 def _array_head(size: int) -> bytes:
-    return bytes([0x80 | size]) if size < 24 else bytes([0x98, size]) if size < 256 else b"\x99" + size.to_bytes(2, "big")
+    if size < 24:
+        return bytes([0x80 | size])
+    return bytes([0x98, size]) if size < 256 else b"\x99" + size.to_bytes(2, "big")
 
 
 class Message(Packet):
@@ -134,8 +138,8 @@ class Message(Packet):
 
 def _message_class(table: schema.MessageSchema) -> type[Message]:
     head = _array_head(len(table.fields) + 1) + cbor2.dumps(table.code)
-    fields = [PacketField(_free_name(field.name), None, _message) if field.type.kind == "message" else _Value(field)
-              for field in table.fields]
+    fields = [PacketField(_free_name(field.name), None, _message) if field.type.kind == "message"
+              else _Value(field) for field in table.fields]
     found = type(f"Roamcast{table.class_name}", (Message,), {
         "name": table.name, "__doc__": table.doc, "__module__": __name__,
         "fields_desc": [_Head(table.code, head), *fields]})
@@ -153,7 +157,8 @@ def _message(data: bytes, **keys: Any) -> Packet:
 
 
 _BY_HEAD: dict[bytes, type[Message]] = {}
-ROAMCAST: dict[int, type[Message]] = {table.code: _message_class(table) for table in schema.messages().values()}
+ROAMCAST: dict[int, type[Message]] = {
+    table.code: _message_class(table) for table in schema.messages().values()}
 
 
 def _header_field(name: str, form: str) -> Field:
@@ -213,11 +218,12 @@ def wireshark_lua() -> str:
         fields = "".join(
             f"    {{name = {_lua(field.name)}, unit = {_lua(field.unit)}, doc = {_lua(field.doc)},\n"
             f"     type = {_lua_type(field.type)}}},\n" for field in table.fields)
-        messages.append(f"  [{table.code}] = {{name = {_lua(table.name)}, doc = {_lua(table.doc)}, fields = {{\n"
-                        f"{fields}  }}}},\n")
+        messages.append(f"  [{table.code}] = {{name = {_lua(table.name)}, doc = {_lua(table.doc)},\n"
+                        f"   fields = {{\n{fields}  }}}},\n")
     body = Path(__file__).with_name("dissect.lua").read_text(encoding="utf-8")
-    return (f"-- Made from Roamcast's node/schema/ by emulation/dissect.py; version {_HEADER.version} of the datagram.\n"
-            f"local MAGIC, VERSION, PORT = {_lua(_HEADER.magic.decode())}, {_HEADER.version}, {_HEADER.port}\n"
+    magic = _lua(_HEADER.magic.decode())
+    return (f"-- Made from node/schema/ by Roamcast's emulation/dissect.py; version {_HEADER.version}.\n"
+            f"local MAGIC, VERSION, PORT = {magic}, {_HEADER.version}, {_HEADER.port}\n"
             f"local TAG_BYTES, MAX_DEPTH, HEADER_BYTES = {_HEADER.tag_bytes}, {_HEADER.max_depth}, {offset}\n"
             f"local HEADER = {{\n{''.join(header)}}}\nlocal MESSAGES = {{\n{''.join(messages)}}}\n\n{body}")
 

@@ -4,11 +4,11 @@ The classes of the messages are built from schema/messages.toml: a NamedTuple ea
 there. A datagram is the header of schema/header.toml, one CBOR array of messages, and with a shared secret a
 tag over both (BLAKE2s, keyed).
 
-Whatever arrives is untrusted. `decode` gives messages whose every field has its type and lies within its bounds,
-or raises Malformed; it never raises anything else, and memory and time stay in proportion to the datagram.
-cbor2 refuses nesting beyond `max_depth`, indefinite lengths, repeated keys and, told to, every tag. Comparing the
-datagram with its own re-encoding refuses the rest (leftovers, numbers longer than need be, half floats): so equal
-messages are equal bytes.
+Whatever arrives is untrusted. `decode` gives messages whose every field has its type and lies within its
+bounds, or raises Malformed; it never raises anything else, and memory and time stay in proportion to the
+datagram. cbor2 refuses nesting beyond `max_depth`, indefinite lengths, repeated keys and, told to, every tag.
+Comparing the datagram with its own re-encoding refuses the rest (leftovers, numbers longer than need be, half
+floats): what was read would be sent with the same bytes.
 
 `encode` checks what it sends by the same schema and raises ValueError: a message that every receiver drops
 would stall a channel for ever.
@@ -88,7 +88,7 @@ class Datagram(NamedTuple):
 
 
 def encode(sender: Peer, counter: int, messages: Iterable[Message], secret: bytes = b"") -> bytes:
-    """One datagram. ValueError if there is no message, a field is out of bounds, or it takes over MAX_DATAGRAM."""
+    """One datagram. ValueError if there is no message, a field is out of bounds, or it is too large."""
     packed = [_pack(message, "hop") for message in messages]
     if not packed:
         raise ValueError("a datagram carries at least one message")
@@ -183,7 +183,7 @@ def _verified(datagram: bytes, flags: int, secret: bytes) -> bytes:
 
 
 class _NoTags(Mapping):
-    """Stands for a decoder of every CBOR tag, and refuses: cbor2's own would make dates, fractions, regexes."""
+    """Stands for a decoder of every CBOR tag, and refuses: cbor2 has some that make dates or regexes."""
 
     def __getitem__(self, tag: int) -> NoReturn:
         raise ValueError(f"tag {tag}")
@@ -214,8 +214,8 @@ def _loads(encoded: bytes) -> Any:
 
 # ---- values: for each type of the schema a check, made once at import -----------------------------------
 #
-# A check takes a value and returns it, or raises _Wrong. Inward it takes what cbor2 decoded and returns what the
-# field shall be; outward it takes the field and returns what cbor2 shall encode. The bounds are the same.
+# A check takes a value and returns it, or raises _Wrong. Inward it takes what cbor2 decoded and returns what
+# the field shall be; outward it takes the field and returns what cbor2 shall encode. The bounds are the same.
 
 Check = Callable[[Any], Any]
 
@@ -314,7 +314,8 @@ def _f64(value: Any) -> float:
 
 
 def _f64_out(value: Any) -> float:
-    return _f64(float(value) if isinstance(value, (int, float)) and value is not True and value is not False else value)
+    whole = type(value) is int  # a bool is none
+    return _f64(float(value) if whole or isinstance(value, float) else value)
 
 
 def _bool(value: Any) -> bool:
@@ -386,7 +387,8 @@ def _pack(message: Message, place: str) -> tuple:
     if kind is None or type(message) is not kind.cls:
         raise ValueError(f"{message!r} is no message")
     if place not in kind.places:
-        raise ValueError(f"{message.name} does not travel " + ("by itself" if place == "hop" else "inside others"))
+        how = "by itself" if place == "hop" else "inside others"
+        raise ValueError(f"{message.name} does not travel {how}")
     try:
         return (kind.cls.code, *[check(value) for check, value in zip(kind.outward, message)])
     except (_Wrong, TypeError, UnicodeEncodeError):

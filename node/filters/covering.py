@@ -7,8 +7,9 @@ section 2.3.3: covering- and merging-based routing).
 `covers` is sound always, and exact for two filters of one constraint each. Of longer filters it compares
 constraint by constraint, so it does not see what only several constraints together imply.
 
-A constraint is a set of values for each of the four types. Numbers are the finite doubles, so `> 1` starts at the
-next double; text and bytes are taken to be of any length, so `> "a"` starts at "a\\0", and `<= s` is `< s\\0`.
+A constraint is a set of values for each of the four types. Numbers are the finite doubles, so `> 1` starts at
+the next double; text and bytes are taken to be of any length, so `> "a"` starts at "a\\0", and `<= s` is
+`< s\\0`.
 """
 from __future__ import annotations
 
@@ -40,14 +41,14 @@ def constraint_covers(wide: Constraint, narrow: Constraint) -> bool:
     if narrow.op == "exists":
         return False
     larger = _sets(wide)
-    return all(_includes(kind, larger.get(kind, _NOTHING), smaller) for kind, smaller in _sets(narrow).items())
+    return all(_includes(kind, larger.get(kind, _NOTHING), one) for kind, one in _sets(narrow).items())
 
 
 def merge(f: Filter, g: Filter) -> Filter | None:
     """A filter that matches exactly what f or g matches, or None where none is found.
 
-    Found are: one covers the other; they differ in one constraint each, on the same attribute, whose union is a
-    constraint.
+    Found are: one covers the other; they differ in one constraint each, on the same attribute, whose union is
+    a constraint.
     """
     if covers(f, g):
         return f
@@ -67,7 +68,7 @@ def merge(f: Filter, g: Filter) -> Filter | None:
 
 
 def _union(a: Constraint, b: Constraint) -> Constraint | None:
-    """A constraint satisfied by exactly what satisfies a or b, where there is one in this order of the two."""
+    """A constraint satisfied by exactly what satisfies a or b, if there is one, in this order."""
     if a.name != b.name:
         return None
     finite = ("=", "in")
@@ -142,7 +143,7 @@ def _interval(op: str, value: float) -> _Set:
 
 
 def _lower(kind: str, bound: str | bytes) -> _Set:
-    """What is less than `bound`: a finite set if the bound is least letters only ("\\0" is less than "\\0\\0")."""
+    """What is less than `bound`; a finite set if that is least letters only: less than "\\0" is just ""."""
     if bound.strip(_FIRST[kind]):
         return _Set("below", bound)
     return _Set("values", frozenset(bound[:size] for size in range(len(bound))))
@@ -166,9 +167,10 @@ def _includes(kind: str, wide: _Set, narrow: _Set) -> bool:
     if wide.shape == "from":
         return _from_includes(kind, wide.low, narrow)
     if wide.shape == "below":
-        # Only sets that end somewhere: another `below`, and a prefix whose extensions all stay under the bound.
+        # Only sets that end somewhere: another `below`, and a prefix all of whose extensions are less.
         return (narrow.low <= wide.low if narrow.shape == "below"
-                else narrow.shape == "prefix" and narrow.low < wide.low and not wide.low.startswith(narrow.low))
+                else narrow.shape == "prefix" and narrow.low < wide.low
+                and not wide.low.startswith(narrow.low))
     if wide.shape == "values" or narrow.shape in ("below", "except"):
         return False  # finite against infinite; a pattern against a set that has "", or nearly everything
     return _pattern_includes(kind, wide, narrow)
@@ -227,7 +229,7 @@ def _from_includes(kind: str, low: str | bytes, narrow: _Set) -> bool:
 
 
 def _pattern_includes(kind: str, wide: _Set, narrow: _Set) -> bool:
-    """Whether all of `narrow` (from, prefix, suffix, contains) has the pattern of `wide`, which is not empty."""
+    """Whether all of `narrow` (from, prefix, suffix, contains) has the pattern of `wide` (not empty)."""
     if narrow.shape == "from":
         if wide.shape == "suffix":
             return False  # whatever is long enough may end in anything
@@ -243,8 +245,8 @@ def _pattern_includes(kind: str, wide: _Set, narrow: _Set) -> bool:
 def _all_contain(kind: str, infix: str | bytes, low: str | bytes) -> bool:
     """Whether everything >= `low` contains `infix`, which consists of greatest letters only.
 
-    What is greater than `low` follows it for i letters and then has a greater one. That adds nothing to find but
-    where the greatest letter is the only greater one.
+    What is greater than `low` follows it for i letters and then has a greater one. That adds nothing to find
+    but where the greatest letter is the only greater one.
     """
     if infix not in low:
         return False

@@ -1,10 +1,11 @@
 """Which hops an event goes to: matching against all filters of a node at once.
 
-The counting algorithm with access predicates (Fabret et al., "Filtering algorithms and implementation for very
-fast publish/subscribe systems", SIGMOD 2001). Each filter stands in the cluster of one of its constraints, its
-access predicate: an equality where it has one. For an event only the clusters whose access predicate is satisfied
-are looked at, found by hashing; in them each distinct constraint is evaluated once and counted for its filters,
-and a filter whose count is full matches. A selective filter that does not match costs nothing.
+The counting algorithm with access predicates (Fabret et al., "Filtering algorithms and implementation for
+very fast publish/subscribe systems", SIGMOD 2001). Each filter stands in the cluster of one of its
+constraints, its access predicate: an equality where it has one. For an event only the clusters whose access
+predicate is satisfied are looked at, found by hashing; in them each distinct constraint is evaluated once and
+counted for its filters, and a filter whose count is full matches. A selective filter that does not match
+costs nothing.
 """
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ _SMALL = 8  # filters up to which a cluster is evaluated one by one, for speed a
 
 
 class Index:
-    """Filters and the hops that want their events. A hop is any hashable; a pair (filter, hop) counts once."""
+    """Filters and the hops that want their events. A hop is any hashable; each pair counts once."""
 
     def __init__(self) -> None:
         self._entries: dict[Filter, _Entry] = {}

@@ -1,16 +1,16 @@
 """What an event's attributes may be, and filters: conjunctions of constraints on them.
 
 Content-based filters as in the papers' systems (virgillito-event-routing-reconfiguration, chapter 2; jaeger-
-self-managing-thesis, section 2.3): an event is a map from names to values, a filter a conjunction of constraints
-(name, operator, values), and an event matches when it satisfies every constraint.
+self-managing-thesis, section 2.3): an event is a map from names to values, a filter a conjunction of
+constraints (name, operator, values), and an event matches when it satisfies every constraint.
 
-Values are text, numbers, booleans and bytes. Integers and floats compare as numbers; a boolean is no number. A
-constraint on a missing attribute, or on one of another type than its value, is never satisfied: this holds for
-`!=` too, so `color != "red"` wants a text attribute `color`. Text is ordered by code points, bytes by bytes.
+Values are text, numbers, booleans and bytes. Integers and floats compare as numbers; a boolean is no number.
+A constraint on a missing attribute, or on one of another type than its value, is never satisfied: this holds
+for `!=` too, so `color != "red"` wants a text attribute `color`. Text is ordered by its code points.
 
-A Filter is canonical: neither the order of its constraints nor repetitions matter, 30.0 is 30, `in` with a single
-value is `=`. In its wire form a filter is an array of constraints, a constraint the array [name, operator, value,
-value, ...], sorted; the filter's hash is BLAKE2s over the CBOR of that.
+A Filter is canonical: neither the order of its constraints nor repetitions matter, 30.0 is 30, `in` with a
+single value is `=`. In its wire form a filter is an array of constraints, a constraint the array [name,
+operator, value, value, ...], sorted; the filter's hash is BLAKE2s over the CBOR of that.
 """
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def check_attributes(attributes: Attributes) -> None:
     if len(attributes) > MAX_ATTRIBUTES:
         raise FilterError(f"an event has at most {MAX_ATTRIBUTES} attributes, not {len(attributes)}")
     for name, value in attributes.items():
-        # This runs for every event from the air: the usual is let through here, the rest is looked at closely.
+        # This runs for every event from the air: the usual passes here, the rest is looked at closely.
         if type(name) is not str or not 1 <= len(name) <= MAX_NAME or not name.isascii():
             check_name(name)
         kind = type(value)
@@ -109,7 +109,7 @@ def type_of(value: Value) -> str:
 
 
 class Constraint:
-    """One condition on one attribute; `values` is empty for `exists`, has several for `in`, else one. Immutable."""
+    """One condition on one attribute; immutable. `values`: none for `exists`, several for `in`, else one."""
 
     __slots__ = ("key", "name", "op", "test", "values")
 
@@ -169,7 +169,7 @@ class Constraint:
 
 
 class Filter:
-    """A conjunction of constraints, immutable, canonical and hashable; without constraints it matches all events.
+    """A conjunction of constraints, immutable, canonical and hashable; without any it matches all events.
 
     `constraints`: tuple in canonical order. `hash`: 8 bytes that stand for the filter on the wire.
     """
@@ -187,7 +187,7 @@ class Filter:
         # The head of a CBOR array of up to 23 items is one byte.
         key = bytes([0x80 | len(ordered)]) + b"".join(constraint.key for constraint in ordered)
         if len(key) > MAX_FILTER:
-            raise FilterError(f"a filter takes at most {MAX_FILTER} bytes, not {len(key)}; shorten its values")
+            raise FilterError(f"a filter takes at most {MAX_FILTER} bytes, not {len(key)}; shorten values")
         put = object.__setattr__
         put(self, "constraints", ordered)
         put(self, "key", key)
@@ -208,7 +208,7 @@ class Filter:
 
     @classmethod
     def from_wire(cls, wire: object) -> Filter:
-        """The filter of a wire form as read from the air; FilterError unless it is exactly what to_wire makes."""
+        """The filter of a wire form as read from the air; FilterError unless to_wire makes exactly that."""
         if not isinstance(wire, (tuple, list)) or len(wire) > MAX_CONSTRAINTS:
             raise FilterError(f"a filter is an array of at most {MAX_CONSTRAINTS} constraints")
         constraints = []
@@ -257,7 +257,7 @@ WORDS = ("and", "exists", "in", *PATTERNS, "true", "false")  # of the text form;
 
 
 def is_plain_name(name: str) -> bool:
-    """Whether the text form writes this name without quotes: letters, digits and _ . : - after a letter or _."""
+    """Whether the text form writes this name without quotes: a letter or _, then also digits and . : -"""
     return (name.isascii() and (name[0].isalpha() or name[0] == "_") and name.lower() not in WORDS
             and all(letter.isalnum() or letter in "_.:-" for letter in name))
 

@@ -170,7 +170,8 @@ def _unquoted(token: Token) -> str:
         where = f"column {token.column + 1 + escape.start()}"
         if letter is not None:
             if letter not in ESCAPES:
-                raise FilterError(f"{where}: `\\{letter}` is no escape; known are \\\" \\' \\\\ \\n \\r \\t \\uXXXX")
+                known = r"\" \' \\ \n \r \t \uXXXX"
+                raise FilterError(f"{where}: `\\{letter}` is no escape; known are {known}")
             return ESCAPES[letter]
         code = int(short or long, 16)
         if code > 0x10FFFF or 0xD800 <= code < 0xE000:

@@ -209,7 +209,7 @@ def messages_from(tables: dict) -> dict[str, MessageSchema]:
     for name, table in tables.items():
         message = _message(name, table)
         if message.code in codes:
-            raise SchemaError(f"messages.toml: [{name}] code: {message.code} is {codes[message.code]}'s already; "
+            raise SchemaError(f"messages.toml: [{name}] code: {message.code} is {codes[message.code]}'s; "
                               f"{max(codes) + 1} is free")
         codes[message.code] = name
         found[name] = message
@@ -230,7 +230,7 @@ def _message(name: str, table: dict) -> MessageSchema:
         raise SchemaError(f"{where} scope: {table['scope']!r} is neither \"hop\" nor \"link\"")
     inside = table.get("inside", False)
     if table["scope"] == "link" and not inside:
-        raise SchemaError(f"{where} inside: a message of scope \"link\" travels inside others; say inside = true")
+        raise SchemaError(f"{where} inside: messages of scope \"link\" travel in others; say inside = true")
     fields = []
     for entry in table["fields"]:
         unknown = set(entry) - {"name", "type", "doc", "unit"}
@@ -288,7 +288,8 @@ def _value_faults(where: str, value: object, wanted: RecordType) -> list[str]:
     if not isinstance(value, python) or (isinstance(value, bool) and wanted.kind != "bool"):
         return [f"{where}: {value!r} is not {wanted.kind}"]
     if wanted.kind == "list":
-        return [fault for i, item in enumerate(value) for fault in _value_faults(f"{where}[{i}]", item, wanted.items[0])]
+        return [fault for i, item in enumerate(value)
+                for fault in _value_faults(f"{where}[{i}]", item, wanted.items[0])]
     if wanted.kind != "struct":
         return []
     names = dict(wanted.fields)

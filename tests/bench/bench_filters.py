@@ -2,6 +2,7 @@
 
 Run by name: python tests/bench/bench_filters.py
 """
+
 from __future__ import annotations
 
 import random
@@ -19,29 +20,50 @@ FILTERS, EVENTS, HOPS = 10_000, 20_000, 8
 
 def selective(chance: random.Random) -> Filter:
     """Three constraints, of which the equality selects one station in 5,000."""
-    return Filter([Constraint("station", "=", (f"S{chance.randrange(5000)}",)),
-                   Constraint("value", ">", (chance.randrange(100),)),
-                   Constraint("quality", "!=", (chance.choice(["bad", "poor"]),))])
+    return Filter(
+        [
+            Constraint("station", "=", (f"S{chance.randrange(5000)}",)),
+            Constraint("value", ">", (chance.randrange(100),)),
+            Constraint("quality", "!=", (chance.choice(["bad", "poor"]),)),
+        ]
+    )
 
 
 def popular(chance: random.Random) -> Filter:
     """The equality selects one kind in 20: large clusters, in which counting has to serve."""
-    return Filter([Constraint("kind", "=", (f"k{chance.randrange(20)}",)),
-                   Constraint("value", ">", (chance.uniform(50, 200),)),
-                   Constraint("room", "=", (chance.randrange(1000),))])
+    return Filter(
+        [
+            Constraint("kind", "=", (f"k{chance.randrange(20)}",)),
+            Constraint("value", ">", (chance.uniform(50, 200),)),
+            Constraint("room", "=", (chance.randrange(1000),)),
+        ]
+    )
 
 
 def ranges(chance: random.Random) -> Filter:
     """No equality at all: the hard case."""
-    return Filter([Constraint("value", ">", (chance.uniform(50, 200),)),
-                   Constraint("battery", "<", (chance.random(),)),
-                   Constraint("age", "<=", (chance.randrange(1000),))])
+    return Filter(
+        [
+            Constraint("value", ">", (chance.uniform(50, 200),)),
+            Constraint("battery", "<", (chance.random(),)),
+            Constraint("age", "<=", (chance.randrange(1000),)),
+        ]
+    )
 
 
 def event(chance: random.Random) -> dict:
-    return {"kind": f"k{chance.randrange(20)}", "station": f"S{chance.randrange(5000)}", "quality": "good",
-            "value": chance.uniform(0, 100), "room": chance.randrange(1000), "battery": chance.random(),
-            "age": chance.randrange(1000), "indoors": True, "floor": 2, "serial": b"\x01\x02\x03\x04"}
+    return {
+        "kind": f"k{chance.randrange(20)}",
+        "station": f"S{chance.randrange(5000)}",
+        "quality": "good",
+        "value": chance.uniform(0, 100),
+        "room": chance.randrange(1000),
+        "battery": chance.random(),
+        "age": chance.randrange(1000),
+        "indoors": True,
+        "floor": 2,
+        "serial": b"\x01\x02\x03\x04",
+    }
 
 
 def main() -> None:
@@ -64,8 +86,10 @@ def main() -> None:
         start = time.process_time()
         hits = sum(len(index.match(one)) for one in events)
         rate = count / (time.process_time() - start)
-        print(f"{make.__name__:10} {rate:9.0f} events/s, {hits / count:5.2f} hops an event, "
-              f"{adding:5.1f} us to add a filter, {memory / FILTERS:5.0f} bytes a filter beside the filter")
+        print(
+            f"{make.__name__:10} {rate:9.0f} events/s, {hits / count:5.2f} hops an event, "
+            f"{adding:5.1f} us to add a filter, {memory / FILTERS:5.0f} bytes a filter beside the filter"
+        )
 
 
 if __name__ == "__main__":

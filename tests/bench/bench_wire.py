@@ -2,6 +2,7 @@
 
 Run by name: python tests/bench/bench_wire.py
 """
+
 from __future__ import annotations
 
 import sys
@@ -16,8 +17,18 @@ from node import filters, wire
 from node.ids import Peer
 
 ME = Peer(17, 1764288000)
-ATTRIBUTES = {"kind": "temperature", "value": 21.5, "unit": "C", "room": 214, "battery": 0.83, "indoors": True,
-              "station": "N-17", "serial": b"\x01\x02\x03\x04", "floor": 2, "quality": "good"}
+ATTRIBUTES = {
+    "kind": "temperature",
+    "value": 21.5,
+    "unit": "C",
+    "room": 214,
+    "battery": 0.83,
+    "indoors": True,
+    "station": "N-17",
+    "serial": b"\x01\x02\x03\x04",
+    "floor": 2,
+    "quality": "good",
+}
 
 
 def samples() -> dict[str, wire.Message]:
@@ -26,9 +37,17 @@ def samples() -> dict[str, wire.Message]:
     told = filters.parse('kind = "temperature" and value > 30 and room in [1, 2, 3]')
     return {
         "DATA with EVENT, 10 attributes": wire.Data(((18, 123456789, 77),), event),
-        "HELLO, 10 neighbors heard": wire.Hello(sequence=9, interval=1000, heard=heard, hearing=10, leader=3,
-                                               leader_sequence=88, depth=4, seeking=False,
-                                               digests=((4, 99, 7, bytes(8)),)),
+        "HELLO, 10 neighbors heard": wire.Hello(
+            sequence=9,
+            interval=1000,
+            heard=heard,
+            hearing=10,
+            leader=3,
+            leader_sequence=88,
+            depth=4,
+            seeking=False,
+            digests=((4, 99, 7, bytes(8)),),
+        ),
         "DATA with SUB of one filter": wire.Data(((18, 123456789, 78),), wire.Sub((told,))),
         "ACK": wire.Ack(18, 123456789, 79, 0),
     }
@@ -41,14 +60,17 @@ def microseconds(action: Callable, *arguments: object, number: int = 4000) -> fl
 
 
 def main() -> None:
-    print(f"{'us of CPU, best of 7':32} {'bytes':>6} {'encode':>8} {'decode':>8} {'both':>8} {'both, with tag':>15}")
+    print(
+        f"{'us of CPU, best of 7':32} {'bytes':>6} {'encode':>8} {'decode':>8} {'both':>8} {'with a tag':>12}"
+    )
     for name, message in samples().items():
         datagram, tagged = wire.encode(ME, 1, [message]), wire.encode(ME, 1, [message], b"secret")
         assert wire.decode(tagged, b"secret").messages == (message,)
         encode, decode = microseconds(wire.encode, ME, 1, [message]), microseconds(wire.decode, datagram)
-        both = (microseconds(wire.encode, ME, 1, [message], b"secret")
-                + microseconds(wire.decode, tagged, b"secret"))
-        print(f"{name:32} {len(datagram):6} {encode:8.1f} {decode:8.1f} {encode + decode:8.1f} {both:15.1f}")
+        both = microseconds(wire.encode, ME, 1, [message], b"secret") + microseconds(
+            wire.decode, tagged, b"secret"
+        )
+        print(f"{name:32} {len(datagram):6} {encode:8.1f} {decode:8.1f} {encode + decode:8.1f} {both:12.1f}")
 
 
 if __name__ == "__main__":

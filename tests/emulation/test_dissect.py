@@ -1,4 +1,5 @@
 """Captures of our datagrams opened with scapy and with tshark: every message by its name, with its fields."""
+
 from __future__ import annotations
 
 import json
@@ -12,18 +13,32 @@ from node import filters, schema, wire
 from node.ids import Peer
 
 ME = Peer(17, 3)
-EVENT = wire.Event(17, 3, 9, 12.5, 2, {"kind": 'te"mp', "on": True, "n": -1, "f": 1.5, "b": b"\x01", "é": 2**53},
-                   b"payload")
-HELLO = wire.Hello(sequence=7, interval=1000, heard=((18, 1, 16), (19, 2, 3)), hearing=2, leader=17, leader_sequence=5,
-                   depth=0, seeking=False, digests=((18, 99, 4, bytes(8)),))
+EVENT = wire.Event(
+    17, 3, 9, 12.5, 2, {"kind": 'te"mp', "on": True, "n": -1, "f": 1.5, "b": b"\x01", "é": 2**53}, b"payload"
+)
+HELLO = wire.Hello(
+    sequence=7,
+    interval=1000,
+    heard=((18, 1, 16), (19, 2, 3)),
+    hearing=2,
+    leader=17,
+    leader_sequence=5,
+    depth=0,
+    seeking=False,
+    digests=((18, 99, 4, bytes(8)),),
+)
 SUB = wire.Sub((filters.parse('kind = "temp" and x in [1, true, 0x00] and z exists'), filters.parse("*")))
 ACK = wire.Ack(18, 99, 5, 2**64 - 1)
 MESSAGES = [HELLO, wire.Data(((18, 99, 1),), EVENT), ACK, wire.Data((), SUB)]
 
 
 def frame(payload: bytes, port: int = wire.PORT):
-    return (Ether(src="02:00:00:00:00:01", dst="ff:ff:ff:ff:ff:ff") / IP(src="10.0.0.1", dst="10.255.255.255")
-            / UDP(sport=port, dport=port) / Raw(payload))
+    return (
+        Ether(src="02:00:00:00:00:01", dst="ff:ff:ff:ff:ff:ff")
+        / IP(src="10.0.0.1", dst="10.255.255.255")
+        / UDP(sport=port, dport=port)
+        / Raw(payload)
+    )
 
 
 def sample(kind: schema.Type) -> object:
@@ -40,7 +55,7 @@ def sample(kind: schema.Type) -> object:
         case "attributes":
             return EVENT.attributes
         case "text" | "bytes":
-            return "ab"[:kind.bound] if kind.kind == "text" else b"\x01\x02"[:kind.bound]
+            return "ab"[: kind.bound] if kind.kind == "text" else b"\x01\x02"[: kind.bound]
         case "bool":
             return True
         case "f64":
@@ -60,17 +75,24 @@ def every_message() -> list[bytes]:
 @pytest.fixture
 def capture(tmp_path):
     """(pcap file, Lua file) of these datagrams."""
+
     def write(*datagrams: bytes):
         wrpcap(str(tmp_path / "air.pcap"), [frame(one) for one in datagrams])
         (tmp_path / "roamcast.lua").write_text(dissect.wireshark_lua(), encoding="utf-8")
         return tmp_path / "air.pcap", tmp_path / "roamcast.lua"
+
     return write
 
 
 def tshark(files, *arguments: str) -> str:
     pcap, lua = files
-    run = subprocess.run(["tshark", "-X", f"lua_script:{lua}", "-r", str(pcap), *arguments], capture_output=True,
-                         text=True, timeout=60, check=True)
+    run = subprocess.run(
+        ["tshark", "-X", f"lua_script:{lua}", "-r", str(pcap), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
     assert "Lua" not in run.stderr and "lua" not in run.stderr, run.stderr
     return run.stdout
 
@@ -87,7 +109,11 @@ def test_scapy_reads_a_capture(capture, secret):
     assert [message.name for message in layer.messages] == ["HELLO", "DATA", "ACK", "DATA"]
     hello, data, ack, _ = layer.messages
     assert (hello.sequence, hello.heard, hello.seeking) == (7, [[18, 1, 16], [19, 2, 3]], False)
-    assert (data.message.name, data.message.attributes["n"], data.message.payload_) == ("EVENT", -1, b"payload")
+    assert (data.message.name, data.message.attributes["n"], data.message.payload_) == (
+        "EVENT",
+        -1,
+        b"payload",
+    )
     assert ack.beyond == 2**64 - 1
     assert layer.tag == datagram[-16:] if secret else layer.tag is None
     assert packet.summary() == "Ether / IP / UDP / Roamcast 17.3 #12 HELLO, DATA, ACK, DATA"
@@ -107,23 +133,47 @@ def test_scapy_reads_every_message_of_the_schema():
 
 
 def test_scapy_makes_datagrams_too():
-    made = dissect.Roamcast(sender=17, epoch=3, counter=1, messages=[
-        dissect.ROAMCAST[wire.Reset.code](nonce=7),
-        dissect.ROAMCAST[wire.Data.code](addressees=[[18, 99, 1]], message=dissect.ROAMCAST[wire.Unsub.code](
-            filters=[bytes(8)]))])
-    assert wire.decode(bytes(made)) == (ME, 1, (wire.Reset(7), wire.Data(((18, 99, 1),), wire.Unsub((bytes(8),)))))
+    made = dissect.Roamcast(
+        sender=17,
+        epoch=3,
+        counter=1,
+        messages=[
+            dissect.ROAMCAST[wire.Reset.code](nonce=7),
+            dissect.ROAMCAST[wire.Data.code](
+                addressees=[[18, 99, 1]], message=dissect.ROAMCAST[wire.Unsub.code](filters=[bytes(8)])
+            ),
+        ],
+    )
+    assert wire.decode(bytes(made)) == (
+        ME,
+        1,
+        (wire.Reset(7), wire.Data(((18, 99, 1),), wire.Unsub((bytes(8),)))),
+    )
 
 
 def test_scapy_makes_the_same_bytes_of_what_it_read():
-    for datagram in [*every_message(), wire.encode(ME, 12, MESSAGES, b"secret"), wire.encode(ME, 1, [wire.Reset(1)] * 300)]:
+    for datagram in [
+        *every_message(),
+        wire.encode(ME, 12, MESSAGES, b"secret"),
+        wire.encode(ME, 1, [wire.Reset(1)] * 300),
+    ]:
         layer = dissect.Roamcast(datagram)
         for packet in (layer, *layer.messages):
             packet.raw_packet_cache = None
         assert bytes(layer) == datagram
 
 
-@pytest.mark.parametrize("payload", [b"", b"Rc", b"something else", b"Rc\x02" + bytes(20), b"Rc\x01" + bytes(20),
-                                     wire.encode(ME, 1, MESSAGES)[:60]])
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        b"Rc",
+        b"something else",
+        b"Rc\x02" + bytes(20),
+        b"Rc\x01" + bytes(20),
+        wire.encode(ME, 1, MESSAGES)[:60],
+    ],
+)
 def test_scapy_leaves_what_it_cannot_read(payload):
     packet = Ether(bytes(frame(payload)))
     assert bytes(packet[UDP].payload) == payload
@@ -140,24 +190,45 @@ def test_tshark_shows_messages_and_fields(capture, secret):
     assert " Roamcast " in tshark(files)
     assert "17.3 #12 HELLO, DATA(EVENT), ACK, DATA(SUB)" in tshark(files)
     shown = [line.strip() for line in tshark(files, "-O", "roamcast").splitlines()]
-    for line in ("sender: 17", "interval [ms]: 1000", "heard: [(18, 1, 16), (19, 2, 3)]", "seeking: False",
-                 "published [s]: 12.5", 'kind = "te\\"mp"', "n = -1", "f = 1.5", "b = 0x01", "é = 9007199254740992",
-                 "payload: 7061796c6f6164", "beyond: 0xffffffffffffffff", "*",
-                 'kind = "temp" and x in [1, 0x00, true] and z exists'):
+    for line in (
+        "sender: 17",
+        "interval [ms]: 1000",
+        "heard: [(18, 1, 16), (19, 2, 3)]",
+        "seeking: False",
+        "published [s]: 12.5",
+        'kind = "te\\"mp"',
+        "n = -1",
+        "f = 1.5",
+        "b = 0x01",
+        "é = 9007199254740992",
+        "payload: 7061796c6f6164",
+        "beyond: 0xffffffffffffffff",
+        "*",
+        'kind = "temp" and x in [1, 0x00, true] and z exists',
+    ):
         assert line in shown
     assert any(line.startswith("tag: ") for line in shown) == bool(secret)
 
 
 @pytest.mark.needs("tshark")
 def test_tshark_filters_by_fields(capture):
-    files = capture(wire.encode(ME, 1, [HELLO]), wire.encode(ME, 2, [wire.Data((), EVENT)]), wire.encode(ME, 3, [ACK]))
+    files = capture(
+        wire.encode(ME, 1, [HELLO]), wire.encode(ME, 2, [wire.Data((), EVENT)]), wire.encode(ME, 3, [ACK])
+    )
     for expression, counters in (
-            ('roamcast.type == "EVENT" && roamcast.event.published > 12 && roamcast.event.attributes contains "\\"mp" '
-             '&& roamcast.event.payload == 70:61:79:6c:6f:61:64', "2"),
-            ("roamcast.hello.leader == 17 && roamcast.hello.seeking == 0", "1"),
-            ("roamcast.ack.beyond == 0xffffffffffffffff || roamcast.counter == 1", "1\n3"),
-            ("roamcast.sender == 18", "")):
-        assert tshark(files, "-Y", expression, "-T", "fields", "-e", "roamcast.counter").strip() == counters, expression
+        (
+            'roamcast.type == "EVENT" && roamcast.event.published > 12 '
+            '&& roamcast.event.attributes contains "\\"mp" '
+            "&& roamcast.event.payload == 70:61:79:6c:6f:61:64",
+            "2",
+        ),
+        ("roamcast.hello.leader == 17 && roamcast.hello.seeking == 0", "1"),
+        ("roamcast.ack.beyond == 0xffffffffffffffff || roamcast.counter == 1", "1\n3"),
+        ("roamcast.sender == 18", ""),
+    ):
+        assert (
+            tshark(files, "-Y", expression, "-T", "fields", "-e", "roamcast.counter").strip() == counters
+        ), expression
 
 
 @pytest.mark.needs("tshark")
@@ -178,12 +249,30 @@ def test_tshark_marks_the_malformed_and_leaves_the_foreign(capture):
     valid = wire.encode(ME, 1, MESSAGES)
     head = valid[:16]
     broken = [valid[:size] for size in range(16, len(valid), 7)]
-    broken += [head + bytes.fromhex(body) for body in (
-        "9f820500ff", "81820500" + "00", "8182182a00", "820500", "81820561ff", "818105", "8183050000", "c0", "81f6",
-        "81" * 200, "9bffffffffffffffff", "9a7fffffff", "81825bffffffffffffffff", "8182057f", "8183028060", "8183028082148101",
-        "81830280821481818261780102")]
+    broken += [
+        head + bytes.fromhex(body)
+        for body in (
+            "9f820500ff",
+            "81820500" + "00",
+            "8182182a00",
+            "820500",
+            "81820561ff",
+            "818105",
+            "8183050000",
+            "c0",
+            "81f6",
+            "81" * 200,
+            "9bffffffffffffffff",
+            "9a7fffffff",
+            "81825bffffffffffffffff",
+            "8182057f",
+            "8183028060",
+            "8183028082148101",
+            "81830280821481818261780102",
+        )
+    ]
     foreign = [b"something else", b"Rc", b"Rc\x02" + bytes(20)]
     lines = tshark(capture(*broken, *foreign)).splitlines()
     assert len(lines) == len(broken) + len(foreign)
-    assert [line for line in lines[:len(broken)] if "[malformed: " not in line] == []
-    assert not any("Roamcast" in line for line in lines[len(broken):])
+    assert [line for line in lines[: len(broken)] if "[malformed: " not in line] == []
+    assert not any("Roamcast" in line for line in lines[len(broken) :])

@@ -1,4 +1,5 @@
 """Hypothesis strategies for events and filters over few names and values, so that they meet."""
+
 from __future__ import annotations
 
 from hypothesis import strategies as st
@@ -26,8 +27,12 @@ def constraints(draw) -> Constraint:
         return Constraint(name, op)
     if op == "in":
         return Constraint(name, op, draw(st.lists(values(), min_size=1, max_size=4)))
-    usable = [value for value in VALUES if (op not in ORDERINGS or type(value) is not bool)
-              and (op not in PATTERNS or type(value) in (str, bytes))]
+    usable = [
+        value
+        for value in VALUES
+        if (op not in ORDERINGS or type(value) is not bool)
+        and (op not in PATTERNS or type(value) in (str, bytes))
+    ]
     return Constraint(name, op, (draw(st.sampled_from(usable)),))
 
 

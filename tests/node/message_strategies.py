@@ -1,4 +1,5 @@
 """Hypothesis strategies for messages, from the schema: whatever messages.toml has gets tested."""
+
 from __future__ import annotations
 
 from filter_strategies import filters
@@ -8,7 +9,9 @@ from node import schema, wire
 from node.ids import Peer
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
-VALUES = st.one_of(st.text(max_size=8), st.integers(-2**53, 2**53), FINITE, st.booleans(), st.binary(max_size=8))
+VALUES = st.one_of(
+    st.text(max_size=8), st.integers(-(2**53), 2**53), FINITE, st.booleans(), st.binary(max_size=8)
+)
 
 
 def utf8(bound: int) -> st.SearchStrategy[str]:
@@ -26,8 +29,12 @@ def field(kind: schema.Type) -> st.SearchStrategy:
     if kind.kind == "optional":
         return st.none() | field(kind.items[0])
     return {
-        "f64": FINITE, "bool": st.booleans(), "text": utf8(min(kind.bound, 40)),
-        "bytes": st.binary(max_size=min(kind.bound, 20)), "filter": filters(2), "message": st.deferred(inside_messages),
+        "f64": FINITE,
+        "bool": st.booleans(),
+        "text": utf8(min(kind.bound, 40)),
+        "bytes": st.binary(max_size=min(kind.bound, 20)),
+        "filter": filters(2),
+        "message": st.deferred(inside_messages),
         "attributes": st.dictionaries(st.text(min_size=1, max_size=8), VALUES, max_size=3),
     }[kind.kind]
 
@@ -37,8 +44,13 @@ def message(table: schema.MessageSchema) -> st.SearchStrategy[wire.Message]:
 
 
 def inside_messages() -> st.SearchStrategy[wire.Message]:
-    return st.one_of(*(message(table) for table in schema.messages().values() if table.inside
-                       and not any(one.type.contains("message") for one in table.fields)))
+    return st.one_of(
+        *(
+            message(table)
+            for table in schema.messages().values()
+            if table.inside and not any(one.type.contains("message") for one in table.fields)
+        )
+    )
 
 
 def hop_messages() -> st.SearchStrategy[wire.Message]:

@@ -1,4 +1,5 @@
 """Covering is exact for single constraints and sound for filters; a merger matches exactly the union."""
+
 from __future__ import annotations
 
 import itertools
@@ -7,28 +8,51 @@ import random
 import sys
 
 import pytest
+from filter_strategies import attributes, filters
 from hypothesis import given
 from hypothesis import strategies as st
 
 from node.filters import Constraint, Filter, covers, merge, parse
 from node.filters.language import ORDERINGS, PATTERNS
-from filter_strategies import attributes, filters
 
 LARGEST = sys.float_info.max
 
 
 def words(letters: list, longest: int, empty) -> list:
-    return [empty[:0].join(word) for size in range(longest + 1) for word in itertools.product(letters, repeat=size)]
+    return [
+        empty[:0].join(word)
+        for size in range(longest + 1)
+        for word in itertools.product(letters, repeat=size)
+    ]
 
 
 # The least letter, two neighbors in the middle, the greatest letter and the one before it.
 TEXTS = words(["\0", "a", "b", "\U0010fffe", "\U0010ffff"], 4, "")
 BYTES = words([b"\0", b"a", b"\xfe", b"\xff"], 4, b"")
-NUMBERS = [-LARGEST, math.nextafter(-LARGEST, 0), -1.5, -5e-324, 0, 5e-324, 1, math.nextafter(1, 2), 2, 2.5,
-           2**53, math.nextafter(math.nextafter(LARGEST, 0), 0), math.nextafter(LARGEST, 0), LARGEST]
+NUMBERS = [
+    -LARGEST,
+    math.nextafter(-LARGEST, 0),
+    -1.5,
+    -5e-324,
+    0,
+    5e-324,
+    1,
+    math.nextafter(1, 2),
+    2,
+    2.5,
+    2**53,
+    math.nextafter(math.nextafter(LARGEST, 0), 0),
+    math.nextafter(LARGEST, 0),
+    LARGEST,
+]
 # Where there is a witness against covering at all, there is one among the bounds and the doubles beside them.
-NEARBY = sorted({near for bound in NUMBERS for near in (math.nextafter(bound, -LARGEST), bound,
-                                                       math.nextafter(bound, LARGEST))})
+NEARBY = sorted(
+    {
+        near
+        for bound in NUMBERS
+        for near in (math.nextafter(bound, -LARGEST), bound, math.nextafter(bound, LARGEST))
+    }
+)
 
 
 def singles(values: list, operators: tuple) -> list[Constraint]:
@@ -41,15 +65,28 @@ def choices(values: list, count: int) -> list[Constraint]:
 
 
 CASES = {
-    "text": (TEXTS, singles([text for text in TEXTS if len(text) <= 2], ("=", "!=", *ORDERINGS, *PATTERNS))
-             + choices(TEXTS[:8], 8)),
-    "bytes": (BYTES, singles([text for text in BYTES if len(text) <= 2], ("=", "!=", *ORDERINGS, *PATTERNS))
-              + choices(BYTES[:8], 8)),
+    "text": (
+        TEXTS,
+        singles([text for text in TEXTS if len(text) <= 2], ("=", "!=", *ORDERINGS, *PATTERNS))
+        + choices(TEXTS[:8], 8),
+    ),
+    "bytes": (
+        BYTES,
+        singles([text for text in BYTES if len(text) <= 2], ("=", "!=", *ORDERINGS, *PATTERNS))
+        + choices(BYTES[:8], 8),
+    ),
     "number": (NEARBY, singles(NUMBERS, ("=", "!=", *ORDERINGS)) + choices(NUMBERS, 20)),
-    "mixed": ([True, False, -1, 0, 1, 1.5, "", "\0", "a", "ab", "b", b"", b"\0", b"a", b"ab", b"b"],
-              [*singles([True, False, 0, 1, "a", b"a"], ("=", "!=")), *choices([True, False, 0, 1, "a", b"a"], 15),
-               *singles([0, "a", b"a"], ("<", ">=")), *singles(["", b""], PATTERNS), Constraint("x", "exists"),
-               Constraint("x", "in", (True, False))]),
+    "mixed": (
+        [True, False, -1, 0, 1, 1.5, "", "\0", "a", "ab", "b", b"", b"\0", b"a", b"ab", b"b"],
+        [
+            *singles([True, False, 0, 1, "a", b"a"], ("=", "!=")),
+            *choices([True, False, 0, 1, "a", b"a"], 15),
+            *singles([0, "a", b"a"], ("<", ">=")),
+            *singles(["", b""], PATTERNS),
+            Constraint("x", "exists"),
+            Constraint("x", "in", (True, False)),
+        ],
+    ),
 }
 
 
@@ -57,9 +94,11 @@ CASES = {
 def test_covering_of_single_constraints_is_exact(case):
     domain, constraints = CASES[case]
     satisfied = {one: sum(1 << i for i, value in enumerate(domain) if one.test(value)) for one in constraints}
-    wrong = [f"{f!r} covers {g!r}: {covers(Filter([f]), Filter([g]))}"
-             for f, g in itertools.product(constraints, repeat=2)
-             if covers(Filter([f]), Filter([g])) != (satisfied[g] & ~satisfied[f] == 0)]
+    wrong = [
+        f"{f!r} covers {g!r}: {covers(Filter([f]), Filter([g]))}"
+        for f, g in itertools.product(constraints, repeat=2)
+        if covers(Filter([f]), Filter([g])) != (satisfied[g] & ~satisfied[f] == 0)
+    ]
     assert wrong == []
 
 
@@ -103,20 +142,23 @@ def test_a_merger_matches_exactly_the_union(f, g, events):
             assert merged.matches(event) == (f.matches(event) or g.matches(event))
 
 
-@pytest.mark.parametrize(("f", "g", "merged"), [
-    ('k = "a" and x > 3', 'k = "b" and x > 3', 'k in ["a", "b"] and x > 3'),
-    ("x in [1, 2]", "x in [2, true]", "x in [1, 2, true]"),
-    ("x < 3", "x > 3.0", "x != 3"),
-    ('x > "m"', 'x < "m"', 'x != "m"'),
-    ("x < 3 and k = 1", "x = 3 and k = 1", "x <= 3 and k = 1"),
-    ("x > 3", "x in [3, 4, 50]", "x >= 3"),
-    ("x > 3", "x in [3, 2]", None),
-    ("x > 3", "x > 5 and k = 1", "x > 3"),
-    ("x = 1 and k = 1", "x = 2 and k = 2", None),
-    ("x = 1", "y = 1", None),
-    ("x < 3", "x > 4", None),
-    ("x < 3", 'x > "3"', None),
-])
+@pytest.mark.parametrize(
+    ("f", "g", "merged"),
+    [
+        ('k = "a" and x > 3', 'k = "b" and x > 3', 'k in ["a", "b"] and x > 3'),
+        ("x in [1, 2]", "x in [2, true]", "x in [1, 2, true]"),
+        ("x < 3", "x > 3.0", "x != 3"),
+        ('x > "m"', 'x < "m"', 'x != "m"'),
+        ("x < 3 and k = 1", "x = 3 and k = 1", "x <= 3 and k = 1"),
+        ("x > 3", "x in [3, 4, 50]", "x >= 3"),
+        ("x > 3", "x in [3, 2]", None),
+        ("x > 3", "x > 5 and k = 1", "x > 3"),
+        ("x = 1 and k = 1", "x = 2 and k = 2", None),
+        ("x = 1", "y = 1", None),
+        ("x < 3", "x > 4", None),
+        ("x < 3", 'x > "3"', None),
+    ],
+)
 def test_mergers(f, g, merged):
     expected = parse(merged) if merged else None
     assert merge(parse(f), parse(g)) == expected
@@ -126,6 +168,15 @@ def test_mergers(f, g, merged):
 def test_a_merger_keeps_the_bounds_of_a_filter():
     many = Filter([Constraint("x", "in", range(20))]), Filter([Constraint("x", "in", range(20, 40))])
     assert merge(*many) is None
-    long = [Filter([Constraint("x", "=", (letter * 1000,)), Constraint("y", "=", ("y" * 1000,)),
-                    Constraint("z", "=", ("z" * 1000,)), Constraint("w", "=", ("w" * 900,))]) for letter in "ab"]
+    long = [
+        Filter(
+            [
+                Constraint("x", "=", (letter * 1000,)),
+                Constraint("y", "=", ("y" * 1000,)),
+                Constraint("z", "=", ("z" * 1000,)),
+                Constraint("w", "=", ("w" * 900,)),
+            ]
+        )
+        for letter in "ab"
+    ]
     assert merge(*long) is None

@@ -1,14 +1,15 @@
 """The index matches as one filter after the other would, whatever was added and removed."""
+
 from __future__ import annotations
 
 import random
 
 import pytest
+from filter_strategies import attributes, filters
 from hypothesis import given
 from hypothesis import strategies as st
 
 from node.filters import Constraint, Filter, Index, parse
-from filter_strategies import attributes, filters
 
 HOPS = ["north", "south", 7]
 
@@ -17,8 +18,11 @@ def brute(pairs: set, event: dict) -> set:
     return {hop for filter, hop in pairs if filter.matches(event)}
 
 
-@given(st.lists(st.tuples(st.booleans(), filters(), st.sampled_from(HOPS)), max_size=30), st.lists(attributes(), max_size=5),
-       st.randoms(use_true_random=False))
+@given(
+    st.lists(st.tuples(st.booleans(), filters(), st.sampled_from(HOPS)), max_size=30),
+    st.lists(attributes(), max_size=5),
+    st.randoms(use_true_random=False),
+)
 def test_index_equals_brute_force(steps, events, chance):
     index, pairs = Index(), set()
     for adding, filter, hop in steps:
@@ -40,7 +44,7 @@ def test_index_equals_brute_force(steps, events, chance):
 
 @pytest.mark.parametrize("names", [1, 3])
 def test_large_clusters_grow_and_shrink(names):
-    """Many filters behind one access predicate: these are counted, and evaluated one by one when few are left."""
+    """Many filters behind one access predicate: counted, and looked at one by one when few are left."""
     chance = random.Random(names)
     index, pairs = Index(), set()
 
@@ -55,7 +59,10 @@ def test_large_clusters_grow_and_shrink(names):
 
     def check() -> None:
         for _ in range(10):
-            event = {"kind": "k", **{f"x{i}": chance.choice([0, 0.5, 1, 2, 2.5, True, "a"]) for i in range(names)}}
+            event = {
+                "kind": "k",
+                **{f"x{i}": chance.choice([0, 0.5, 1, 2, 2.5, True, "a"]) for i in range(names)},
+            }
             assert index.match(event) == brute(pairs, event)
         assert index.match({"kind": "other", "x0": 1}) == set()
 

@@ -1,4 +1,5 @@
 """The filter language: what matches, one canonical form, the text form and its errors, the wire form."""
+
 from __future__ import annotations
 
 import copy
@@ -6,68 +7,133 @@ import pickle
 
 import cbor2
 import pytest
+from filter_strategies import attributes, constraints, filters
 from hypothesis import given
 from hypothesis import strategies as st
 
 from node import schema
 from node.filters import Constraint, Filter, FilterError, attributes_as_record, check_attributes, parse
 from node.filters.language import MAX_FILTER
-from filter_strategies import attributes, constraints, filters
 
 EVENT = {"kind": "temp", "value": 30.5, "count": 3, "on": True, "key": b"\xde\xad\xbe\xef"}
 
-any_value = st.one_of(st.text(max_size=20), st.integers(-2**53, 2**53), st.booleans(), st.binary(max_size=20),
-                      st.floats(allow_nan=False, allow_infinity=False))
+any_value = st.one_of(
+    st.text(max_size=20),
+    st.integers(-(2**53), 2**53),
+    st.booleans(),
+    st.binary(max_size=20),
+    st.floats(allow_nan=False, allow_infinity=False),
+)
 any_name = st.text(min_size=1, max_size=16)
 any_constraint = st.one_of(
     st.builds(lambda name, value: Constraint(name, "=", (value,)), any_name, any_value),
-    st.builds(lambda name, values: Constraint(name, "in", values), any_name, st.lists(any_value, min_size=1, max_size=5)))
+    st.builds(
+        lambda name, values: Constraint(name, "in", values),
+        any_name,
+        st.lists(any_value, min_size=1, max_size=5),
+    ),
+)
 
 
-@pytest.mark.parametrize(("text", "matches"), [
-    ('kind = "temp"', True), ("kind = 'temp' and value > 30", True), ('kind = "tem"', False),
-    ("value > 30.5", False), ("value >= 30.5", True), ("value < 31", True), ("value <= 30", False),
-    ("count = 3.0", True), ("count != 3.0", False), ("count in [1, 2, 3]", True), ("count in [1, 2]", False),
-    ("on = true", True), ("on != true", False), ("on != false", True), ("on = 1", False), ("on > 0", False),
-    ("on in [1]", False), ("on in [1, true]", True), ("count in [true, \"3\"]", False), ("count = true", False),
-    ("key = 0xdeadbeef", True), ("key prefix 0xdead", True), ("key suffix 0xBEEF", True), ("key contains 0xadbe", True),
-    ("key > 0xdd", True), ('key prefix "x"', False), ('kind prefix "te"', True), ('kind suffix "mp"', True),
-    ('kind contains "em"', True), ('kind contains "x"', False), ("kind exists", True), ("other exists", False),
-    ('other != "x"', False), ("kind != 3", False), ('kind != "humidity"', True), ('kind > "a"', True), ("*", True),
-    ("kind EXISTS AND on = TRUE", True),
-])
+@pytest.mark.parametrize(
+    ("text", "matches"),
+    [
+        ('kind = "temp"', True),
+        ("kind = 'temp' and value > 30", True),
+        ('kind = "tem"', False),
+        ("value > 30.5", False),
+        ("value >= 30.5", True),
+        ("value < 31", True),
+        ("value <= 30", False),
+        ("count = 3.0", True),
+        ("count != 3.0", False),
+        ("count in [1, 2, 3]", True),
+        ("count in [1, 2]", False),
+        ("on = true", True),
+        ("on != true", False),
+        ("on != false", True),
+        ("on = 1", False),
+        ("on > 0", False),
+        ("on in [1]", False),
+        ("on in [1, true]", True),
+        ('count in [true, "3"]', False),
+        ("count = true", False),
+        ("key = 0xdeadbeef", True),
+        ("key prefix 0xdead", True),
+        ("key suffix 0xBEEF", True),
+        ("key contains 0xadbe", True),
+        ("key > 0xdd", True),
+        ('key prefix "x"', False),
+        ('kind prefix "te"', True),
+        ('kind suffix "mp"', True),
+        ('kind contains "em"', True),
+        ('kind contains "x"', False),
+        ("kind exists", True),
+        ("other exists", False),
+        ('other != "x"', False),
+        ("kind != 3", False),
+        ('kind != "humidity"', True),
+        ('kind > "a"', True),
+        ("*", True),
+        ("kind EXISTS AND on = TRUE", True),
+    ],
+)
 def test_what_matches(text, matches):
     assert parse(text).matches(EVENT) is matches
 
 
-@pytest.mark.parametrize(("text", "error"), [
-    ("", "column 1: the text ends; here would do the name of an attribute, or `*` for all events"),
-    ("a == 3", "column 3: found `==`; write `=`"),
-    ("a <> 3", "column 3: found `<>`; write `!=`"),
-    ("a = 1 or b = 2", "column 7: found `or`; a filter is a conjunction: subscribe once for each alternative"),
-    ("a = 1 && b = 2", "column 7: found `&&`; write `and`"),
-    ("not a = 1", "column 1: found `not`; there is no `not`: write `!=`"),
-    ("(a = 1)", "column 1: found `(`; there are no parentheses: join constraints with `and`"),
-    ("a = te", 'column 5: found `te`; here would do a value: "text", a number, true, false or 0x... (text goes in quotes: "te")'),
-    ("a =", 'column 4: the text ends; here would do a value: "text", a number, true, false or 0x...'),
-    ("a", "column 2: the text ends; here would do one of = != < <= > >= prefix suffix contains exists in"),
-    ("a = 3 b = 4", "column 7: found `b`; here would do `and` or the end"),
-    ("* and a = 3", "column 3: found `and`; here would do nothing: `*` stands alone"),
-    ("a in 3", "column 6: found `3`; here would do `[`: write the values as in [1, 2]"),
-    ("a in [1 2]", "column 9: found `2`; here would do `,` or `]`"),
-    ("a in []", 'column 7: found `]`; here would do a value: "text", a number, true, false or 0x...'),
-    ("in = 3", 'column 1: found `in`; here would do the name of an attribute (quote it if you mean one: "in")'),
-    ('b = 1 and a = "x', 'column 15: this text has no closing "'),
-    ("a = 0xabc", "column 5: `0xabc` is no bytes; write pairs of hex digits, as in 0xdeadbeef"),
-    ("a = ü", "column 5: `ü` is no name, operator or value; names of unusual letters and text go in quotes"),
-    ("a = 3x", "column 5: `3x` is no name, operator or value; names of unusual letters and text go in quotes"),
-    (r'a = "\q"', r"""column 6: `\q` is no escape; known are \" \' \\ \n \r \t \uXXXX"""),
-    (r'a = "\ud800"', r"column 6: `\ud800` is no character"),
-    ("b = 1 and a > true", "column 11: true and false have no order; `>` takes a number, text or bytes"),
-    ("a prefix 3", "column 1: `prefix` takes text or bytes, not 3"),
-    ("a = 1e999", "column 1: a number is finite, not inf"),
-    ("a = 9007199254740993", "column 1: an integer lies within -2**53 and 2**53"),
-])
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("", "column 1: the text ends; here would do the name of an attribute, or `*` for all events"),
+        ("a == 3", "column 3: found `==`; write `=`"),
+        ("a <> 3", "column 3: found `<>`; write `!=`"),
+        (
+            "a = 1 or b = 2",
+            "column 7: found `or`; a filter is a conjunction: subscribe once for each alternative",
+        ),
+        ("a = 1 && b = 2", "column 7: found `&&`; write `and`"),
+        ("not a = 1", "column 1: found `not`; there is no `not`: write `!=`"),
+        ("(a = 1)", "column 1: found `(`; there are no parentheses: join constraints with `and`"),
+        (
+            "a = te",
+            (
+                'column 5: found `te`; here would do a value: "text", a number, true, false or 0x... '
+                '(text goes in quotes: "te")'
+            ),
+        ),
+        ("a =", 'column 4: the text ends; here would do a value: "text", a number, true, false or 0x...'),
+        (
+            "a",
+            "column 2: the text ends; here would do one of = != < <= > >= prefix suffix contains exists in",
+        ),
+        ("a = 3 b = 4", "column 7: found `b`; here would do `and` or the end"),
+        ("* and a = 3", "column 3: found `and`; here would do nothing: `*` stands alone"),
+        ("a in 3", "column 6: found `3`; here would do `[`: write the values as in [1, 2]"),
+        ("a in [1 2]", "column 9: found `2`; here would do `,` or `]`"),
+        ("a in []", 'column 7: found `]`; here would do a value: "text", a number, true, false or 0x...'),
+        (
+            "in = 3",
+            'column 1: found `in`; here would do the name of an attribute (quote it if you mean one: "in")',
+        ),
+        ('b = 1 and a = "x', 'column 15: this text has no closing "'),
+        ("a = 0xabc", "column 5: `0xabc` is no bytes; write pairs of hex digits, as in 0xdeadbeef"),
+        (
+            "a = ü",
+            "column 5: `ü` is no name, operator or value; names of unusual letters and text go in quotes",
+        ),
+        (
+            "a = 3x",
+            "column 5: `3x` is no name, operator or value; names of unusual letters and text go in quotes",
+        ),
+        (r'a = "\q"', r"""column 6: `\q` is no escape; known are \" \' \\ \n \r \t \uXXXX"""),
+        (r'a = "\ud800"', r"column 6: `\ud800` is no character"),
+        ("b = 1 and a > true", "column 11: true and false have no order; `>` takes a number, text or bytes"),
+        ("a prefix 3", "column 1: `prefix` takes text or bytes, not 3"),
+        ("a = 1e999", "column 1: a number is finite, not inf"),
+        ("a = 9007199254740993", "column 1: an integer lies within -2**53 and 2**53"),
+    ],
+)
 def test_errors_name_the_column_and_the_cure(text, error):
     with pytest.raises(FilterError) as found:
         parse(text)
@@ -82,8 +148,35 @@ def test_any_text_is_a_filter_or_an_error_with_a_cure(text):
         assert str(error).startswith("column ")
 
 
-@given(st.lists(st.sampled_from(["a", "b", " ", "=", "<", "in", "[", "]", ",", "1", "-2.5", '"x"', "0x00", "and", "*",
-                                 "exists", "true", "prefix", "'", "e9"]), max_size=12))
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "a",
+                "b",
+                " ",
+                "=",
+                "<",
+                "in",
+                "[",
+                "]",
+                ",",
+                "1",
+                "-2.5",
+                '"x"',
+                "0x00",
+                "and",
+                "*",
+                "exists",
+                "true",
+                "prefix",
+                "'",
+                "e9",
+            ]
+        ),
+        max_size=12,
+    )
+)
 def test_any_tokens_are_a_filter_or_an_error(tokens):
     try:
         found = parse(" ".join(tokens))
@@ -135,16 +228,51 @@ def test_filters_and_constraints_do_not_change():
         del f.constraints
 
 
-@pytest.mark.parametrize("wire", [
-    None, 1, "x", {}, [1], [[]], [["x"]], [["x", "exists", 1]], [["x", "="]], [["x", "=", 1, 2]], [["x", "==", 1]],
-    [["", "=", 1]], [["x" * 65, "=", 1]], [["é" * 33, "=", 1]], [[1, "=", 1]], [["x", 1, 1]], [["x", [], 1]],
-    [["x", "=", None]], [["x", "=", [1]]], [["x", "=", {}]], [["x", "=", float("nan")]], [["x", "=", float("inf")]],
-    [["x", "=", 2**53 + 1]], [["x", "=", -2**64]], [["x", "=", "x" * 1025]], [["x", "=", "é" * 513]],
-    [["x", "=", b"x" * 1025]], [["x", "=", 1.0]], [["x", "=", -0.0]], [["x", "in", 1]], [["x", "in", 2, 1]],
-    [["x", "in", 1, 1]], [["x", "in", *range(33)]], [["x", "<", True]], [["x", "prefix", 1]],
-    [["y", "=", 1], ["x", "=", 1]], [["x", "=", 1], ["x", "=", 1]], [["x", "=", i] for i in range(17)],
-    [["x", "contains", chr(97 + i) * 1000] for i in range(5)], [["x", "=", "\ud800"]],
-])
+@pytest.mark.parametrize(
+    "wire",
+    [
+        None,
+        1,
+        "x",
+        {},
+        [1],
+        [[]],
+        [["x"]],
+        [["x", "exists", 1]],
+        [["x", "="]],
+        [["x", "=", 1, 2]],
+        [["x", "==", 1]],
+        [["", "=", 1]],
+        [["x" * 65, "=", 1]],
+        [["é" * 33, "=", 1]],
+        [[1, "=", 1]],
+        [["x", 1, 1]],
+        [["x", [], 1]],
+        [["x", "=", None]],
+        [["x", "=", [1]]],
+        [["x", "=", {}]],
+        [["x", "=", float("nan")]],
+        [["x", "=", float("inf")]],
+        [["x", "=", 2**53 + 1]],
+        [["x", "=", -(2**64)]],
+        [["x", "=", "x" * 1025]],
+        [["x", "=", "é" * 513]],
+        [["x", "=", b"x" * 1025]],
+        [["x", "=", 1.0]],
+        [["x", "=", -0.0]],
+        [["x", "in", 1]],
+        [["x", "in", 2, 1]],
+        [["x", "in", 1, 1]],
+        [["x", "in", *range(33)]],
+        [["x", "<", True]],
+        [["x", "prefix", 1]],
+        [["y", "=", 1], ["x", "=", 1]],
+        [["x", "=", 1], ["x", "=", 1]],
+        [["x", "=", i] for i in range(17)],
+        [["x", "contains", chr(97 + i) * 1000] for i in range(5)],
+        [["x", "=", "\ud800"]],
+    ],
+)
 def test_a_wire_form_that_is_not_ours_is_refused(wire):
     with pytest.raises(FilterError):
         Filter.from_wire(wire)
@@ -159,33 +287,77 @@ def test_bounds_of_filters():
         Filter(Constraint(f"x{i}", "=", ("v" * 1000,)) for i in range(5))
 
 
-@pytest.mark.parametrize("wrong", [
-    {"": 1}, {"x" * 65: 1}, {"é" * 33: 1}, {1: 1}, {"x": None}, {"x": 2**53 + 1}, {"x": -2**53 - 1}, {"x": float("nan")},
-    {"x": float("-inf")}, {"x": "v" * 1025}, {"x": "é" * 513}, {"x": b"v" * 1025}, {"x": (1,)}, {"x": {}}, {"x": 1j},
-    {"\ud800": 1}, {"x": "\ud800"}, {f"x{i}": 1 for i in range(33)},
-])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"": 1},
+        {"x" * 65: 1},
+        {"é" * 33: 1},
+        {1: 1},
+        {"x": None},
+        {"x": 2**53 + 1},
+        {"x": -(2**53) - 1},
+        {"x": float("nan")},
+        {"x": float("-inf")},
+        {"x": "v" * 1025},
+        {"x": "é" * 513},
+        {"x": b"v" * 1025},
+        {"x": (1,)},
+        {"x": {}},
+        {"x": 1j},
+        {"\ud800": 1},
+        {"x": "\ud800"},
+        {f"x{i}": 1 for i in range(33)},
+    ],
+)
 def test_attributes_out_of_bounds_are_refused(wrong):
     with pytest.raises(FilterError):
         check_attributes(wrong)
 
 
 def test_attributes_within_bounds():
-    check_attributes({**EVENT, "x" * 64: "v" * 1024, "é" * 32: "é" * 512, "b": b"v" * 1024, "i": 2**53, "j": -2**53})
+    check_attributes(
+        {**EVENT, "x" * 64: "v" * 1024, "é" * 32: "é" * 512, "b": b"v" * 1024, "i": 2**53, "j": -(2**53)}
+    )
     check_attributes({f"x{i}": i for i in range(32)})
 
 
 @given(filters(), attributes())
 def test_records_are_as_the_schema_says(f, event):
     common = {"t": 0.0, "node": 1, "client": "c"}
-    assert schema.faults({**common, "kind": "subscribed", "filter": str(f), "hash": f.hash.hex(),
-                          "constraints": f.as_record()}) == []
-    assert schema.faults({**common, "kind": "published", "event": "1.1.1", "bytes": 0,
-                          "attributes": attributes_as_record(event)}) == []
+    assert (
+        schema.faults(
+            {
+                **common,
+                "kind": "subscribed",
+                "filter": str(f),
+                "hash": f.hash.hex(),
+                "constraints": f.as_record(),
+            }
+        )
+        == []
+    )
+    assert (
+        schema.faults(
+            {
+                **common,
+                "kind": "published",
+                "event": "1.1.1",
+                "bytes": 0,
+                "attributes": attributes_as_record(event),
+            }
+        )
+        == []
+    )
 
 
 def test_records_of_values():
     assert attributes_as_record({"a": 1, "b": True, "c": "x", "d": b"\x01"}) == [
-        {"name": "a", "value": {"n": 1}}, {"name": "b", "value": {"b": True}}, {"name": "c", "value": {"s": "x"}},
-        {"name": "d", "value": {"x": "01"}}]
+        {"name": "a", "value": {"n": 1}},
+        {"name": "b", "value": {"b": True}},
+        {"name": "c", "value": {"s": "x"}},
+        {"name": "d", "value": {"x": "01"}},
+    ]
     assert parse("a in [1, true]").as_record() == [
-        {"name": "a", "op": "in", "values": [{"n": 1}, {"b": True}]}]
+        {"name": "a", "op": "in", "values": [{"n": 1}, {"b": True}]}
+    ]

@@ -1,4 +1,5 @@
 """Messages and datagrams there and back, and what is refused on either side."""
+
 from __future__ import annotations
 
 import copy
@@ -19,7 +20,9 @@ from node import schema, wire
 from node.ids import LinkId, Peer
 
 ME = Peer(17, 3)
-EVENT = wire.Event(17, 3, 9, 12.5, 0, {"kind": "temp", "on": True, "n": 1, "f": 1.0, "b": b"\x01"}, b"payload")
+EVENT = wire.Event(
+    17, 3, 9, 12.5, 0, {"kind": "temp", "on": True, "n": 1, "f": 1.0, "b": b"\x01"}, b"payload"
+)
 DATA = wire.Data(((18, 99, 1),), EVENT)
 HELLO = wire.Hello(1, 1000, ((18, 1, 16),), 1, 17, 5, 0, False, ((18, 99, 4, bytes(8)),))
 
@@ -35,7 +38,12 @@ def reason(data: bytes, secret: bytes = b"") -> str:
     return found.value.reason
 
 
-@given(peers(), st.integers(0, 2**32 - 1), st.lists(hop_messages(), min_size=1, max_size=3), st.sampled_from([b"", b"k"]))
+@given(
+    peers(),
+    st.integers(0, 2**32 - 1),
+    st.lists(hop_messages(), min_size=1, max_size=3),
+    st.sampled_from([b"", b"k"]),
+)
 def test_there_and_back(sender, counter, messages, secret):
     try:
         data = wire.encode(sender, counter, messages, secret)
@@ -59,13 +67,20 @@ def test_every_message_has_its_line_and_its_names():
     for table in schema.messages().values():
         assert f'\n{table.class_name} = _message("{table.name}")\n' in source
         cls = getattr(wire, table.class_name)
-        assert (cls.code, cls.name, cls.family, cls.scope) == (table.code, table.name, table.family, table.scope)
+        assert (cls.code, cls.name, cls.family, cls.scope) == (
+            table.code,
+            table.name,
+            table.family,
+            table.scope,
+        )
         assert cls._fields == tuple(field.name for field in table.fields) and issubclass(cls, wire.Message)
         assert cls.__doc__ == table.doc
 
 
 def test_messages_are_values():
-    assert wire.Ack(1, 2, 3, 4) == wire.Ack(1, 2, 3, 4) and hash(wire.Ack(1, 2, 3, 4)) == hash(wire.Ack(1, 2, 3, 4))
+    assert wire.Ack(1, 2, 3, 4) == wire.Ack(1, 2, 3, 4) and hash(wire.Ack(1, 2, 3, 4)) == hash(
+        wire.Ack(1, 2, 3, 4)
+    )
     assert wire.Sub(()) != wire.Unsub(()) and not wire.Sub(()) == wire.Unsub(()) and wire.Sub(()) != ((),)
     assert pickle.loads(pickle.dumps(HELLO)) == HELLO == copy.deepcopy(HELLO)
     assert EVENT._replace(hops=1).hops == 1 and EVENT.hops == 0
@@ -84,9 +99,17 @@ def test_what_was_decoded_cannot_be_changed():
 def test_types_keep_apart():
     found = wire.decode(wire.encode(ME, 1, [DATA])).messages[0].message
     assert {name: type(value) for name, value in found.attributes.items()} == {
-        "kind": str, "on": bool, "n": int, "f": float, "b": bytes}
+        "kind": str,
+        "on": bool,
+        "n": int,
+        "f": float,
+        "b": bytes,
+    }
     assert list(found.attributes) == list(EVENT.attributes)
-    assert type(found.published) is float and type(wire.decode(wire.encode(ME, 1, [HELLO])).messages[0].seeking) is bool
+    assert (
+        type(found.published) is float
+        and type(wire.decode(wire.encode(ME, 1, [HELLO])).messages[0].seeking) is bool
+    )
 
 
 @given(filters())
@@ -98,13 +121,24 @@ def test_filters_travel(f):
 # ---- the header ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("data", "expected"), [
-    (b"", "short"), (b"Rc", "short"), (datagram()[:15], "short"), (datagram()[:16], "cbor"),
-    (datagram(), "short"), (datagram([5, 1], magic=b"RC"), "magic"), (datagram([5, 1], version=2), "version"),
-    (datagram([5, 1], version=0), "version"), (datagram([5, 1], flags=2), "flags"),
-    (datagram([5, 1], flags=255), "flags"), (datagram([5, 1], epoch=0), "epoch"),
-    (datagram([5, 1], flags=1), "authenticated"), (datagram([5, 1]) + bytes(1200), "oversize"),
-])
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"", "short"),
+        (b"Rc", "short"),
+        (datagram()[:15], "short"),
+        (datagram()[:16], "cbor"),
+        (datagram(), "short"),
+        (datagram([5, 1], magic=b"RC"), "magic"),
+        (datagram([5, 1], version=2), "version"),
+        (datagram([5, 1], version=0), "version"),
+        (datagram([5, 1], flags=2), "flags"),
+        (datagram([5, 1], flags=255), "flags"),
+        (datagram([5, 1], epoch=0), "epoch"),
+        (datagram([5, 1], flags=1), "authenticated"),
+        (datagram([5, 1]) + bytes(1200), "oversize"),
+    ],
+)
 def test_headers_refused(data, expected):
     assert reason(data) == expected
 
@@ -128,37 +162,102 @@ def test_authentication():
 # ---- the body --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("items", "expected"), [
-    ([1], "message"), ([[]], "message"), ([["x"]], "message"), ([[True, 1]], "message"), ([[5.0, 1]], "message"),
-    ([[-1]], "message"), ([[250, 1]], "message"), ([[2**70]], "cbor"), ([{"a": 1}], "message"), ([None], "message"),
-    ([[20, []]], "scope"), ([[22]], "scope"), ([[2, [], [1]]], "scope"), ([[2, [], [2, [], [20, []]]]], "scope"),
-    ([[5]], "field"), ([[5, 1, 2]], "field"), ([[5, -1]], "field"), ([[5, 2**32]], "field"), ([[5, 2**80]], "cbor"),
-    ([[5, True]], "field"), ([[5, 1.0]], "field"), ([[5, "1"]], "field"), ([[5, None]], "field"), ([[5, [1]]], "field"),
-    ([[5, {}]], "field"), ([[5, 1], [5, "x"]], "field"), ([[2, [], 7]], "message"), ([[2, [[1, 2, 3]] * 17, [20, []]]], "field"),
-    ([[2, [[1, 2]], [20, []]]], "field"), ([[2, [[1, 2, True]], [20, []]]], "field"), ([[2, [1], [20, []]]], "field"),
-    ([[2, {}, [20, []]]], "field"), ([[2, "", [20, []]]], "field"), ([[3, [], 1, b""]], "field"),
-    ([[3, [], True, ""]], "field"), ([[3, [], True, bytes(1101)]], "field"), ([[2, [], [20, {}]]], "field"),
-    ([[2, [], [20, [[["x", "=", 1.0]]]]]], "field"), ([[2, [], [21, [bytes(9)]]]], "field"),
-])
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [
+        ([1], "message"),
+        ([[]], "message"),
+        ([["x"]], "message"),
+        ([[True, 1]], "message"),
+        ([[5.0, 1]], "message"),
+        ([[-1]], "message"),
+        ([[250, 1]], "message"),
+        ([[2**70]], "cbor"),
+        ([{"a": 1}], "message"),
+        ([None], "message"),
+        ([[20, []]], "scope"),
+        ([[22]], "scope"),
+        ([[2, [], [1]]], "scope"),
+        ([[2, [], [2, [], [20, []]]]], "scope"),
+        ([[5]], "field"),
+        ([[5, 1, 2]], "field"),
+        ([[5, -1]], "field"),
+        ([[5, 2**32]], "field"),
+        ([[5, 2**80]], "cbor"),
+        ([[5, True]], "field"),
+        ([[5, 1.0]], "field"),
+        ([[5, "1"]], "field"),
+        ([[5, None]], "field"),
+        ([[5, [1]]], "field"),
+        ([[5, {}]], "field"),
+        ([[5, 1], [5, "x"]], "field"),
+        ([[2, [], 7]], "message"),
+        ([[2, [[1, 2, 3]] * 17, [20, []]]], "field"),
+        ([[2, [[1, 2]], [20, []]]], "field"),
+        ([[2, [[1, 2, True]], [20, []]]], "field"),
+        ([[2, [1], [20, []]]], "field"),
+        ([[2, {}, [20, []]]], "field"),
+        ([[2, "", [20, []]]], "field"),
+        ([[3, [], 1, b""]], "field"),
+        ([[3, [], True, ""]], "field"),
+        ([[3, [], True, bytes(1101)]], "field"),
+        ([[2, [], [20, {}]]], "field"),
+        ([[2, [], [20, [[["x", "=", 1.0]]]]]], "field"),
+        ([[2, [], [21, [bytes(9)]]]], "field"),
+    ],
+)
 def test_bodies_refused(items, expected):
     assert reason(datagram(*items)) == expected
 
 
 def event_item(**changes: object) -> list:
-    values = {"source": 17, "epoch": 3, "sequence": 9, "published": 12.5, "hops": 0, "attributes": {}, "payload": b""}
+    values = {
+        "source": 17,
+        "epoch": 3,
+        "sequence": 9,
+        "published": 12.5,
+        "hops": 0,
+        "attributes": {},
+        "payload": b"",
+    }
     return [22, *(values | changes).values()]
 
 
-@pytest.mark.parametrize("changes", [
-    {"epoch": 0}, {"source": -1}, {"sequence": 2**32}, {"hops": 256}, {"hops": False}, {"published": 12},
-    {"published": float("nan")}, {"published": float("inf")}, {"published": True}, {"published": "1"},
-    {"payload": "text"}, {"payload": []}, {"attributes": []}, {"attributes": None}, {"attributes": {"": 1}},
-    {"attributes": {"x" * 65: 1}}, {"attributes": {"é" * 33: 1}}, {"attributes": {"x": None}}, {"attributes": {"x": []}},
-    {"attributes": {"x": {}}}, {"attributes": {"x": float("nan")}}, {"attributes": {"x": float("-inf")}},
-    {"attributes": {"x": 2**53 + 1}}, {"attributes": {"x": -2**60}}, {"attributes": {"x": 2**63}},
-    {"attributes": {"x": "é" * 513}}, {"attributes": {"x": b"x" * 1025}}, {"attributes": {f"x{i}": 1 for i in range(33)}},
-    {"attributes": {"x": cbor2.undefined}}, {"attributes": {"x": cbor2.CBORSimpleValue(99)}},
-])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"epoch": 0},
+        {"source": -1},
+        {"sequence": 2**32},
+        {"hops": 256},
+        {"hops": False},
+        {"published": 12},
+        {"published": float("nan")},
+        {"published": float("inf")},
+        {"published": True},
+        {"published": "1"},
+        {"payload": "text"},
+        {"payload": []},
+        {"attributes": []},
+        {"attributes": None},
+        {"attributes": {"": 1}},
+        {"attributes": {"x" * 65: 1}},
+        {"attributes": {"é" * 33: 1}},
+        {"attributes": {"x": None}},
+        {"attributes": {"x": []}},
+        {"attributes": {"x": {}}},
+        {"attributes": {"x": float("nan")}},
+        {"attributes": {"x": float("-inf")}},
+        {"attributes": {"x": 2**53 + 1}},
+        {"attributes": {"x": -(2**60)}},
+        {"attributes": {"x": 2**63}},
+        {"attributes": {"x": "é" * 513}},
+        {"attributes": {"x": b"x" * 1025}},
+        {"attributes": {f"x{i}": 1 for i in range(33)}},
+        {"attributes": {"x": cbor2.undefined}},
+        {"attributes": {"x": cbor2.CBORSimpleValue(99)}},
+    ],
+)
 def test_events_refused(changes):
     with pytest.raises(wire.Malformed) as found:
         wire.decode_message(cbor2.dumps(event_item(**changes)))
@@ -166,37 +265,66 @@ def test_events_refused(changes):
 
 
 def test_an_event_at_its_bounds():
-    changes = {"attributes": {"é" * 32: "é" * 512, "i": 2**53, "j": -2**53, "b": bytes(1024)} | {f"x{i}": True for i in range(28)},
-               "payload": bytes(32768)}
+    changes = {
+        "attributes": {"é" * 32: "é" * 512, "i": 2**53, "j": -(2**53), "b": bytes(1024)}
+        | {f"x{i}": True for i in range(28)},
+        "payload": bytes(32768),
+    }
     assert wire.decode_message(cbor2.dumps(event_item(**changes))).attributes["i"] == 2**53
 
 
 RESET = struct.pack("!2sBBIII", b"Rc", 1, 0, 17, 3, 1)
 
 
-@pytest.mark.parametrize(("body", "expected"), [
-    ("81820500" + "00", "noncanonical"),  # a leftover
-    ("8182051800", "noncanonical"),  # 0 in two bytes
-    ("818205c24105", "cbor"),  # tag 2: a big integer
-    ("818205c249010000000000000000", "cbor"),
-    ("818205c074323031332d30332d32315432303a30343a30305a", "cbor"),  # tag 0: a date
-    ("818205d8236128", "cbor"),  # tag 35: a regular expression
-    ("818205d9d9f700", "cbor"),  # tag 55799
-    ("8182d81c0500", "cbor"), ("81d81c81d81d00", "cbor"),  # shared references, cyclic
-    ("9f820500ff", "cbor"), ("819f0500ff", "cbor"),  # indefinite lengths
-    ("8182057f6161ff", "cbor"), ("8182055f4161ff", "cbor"),
-    ("a0", "message"), ("00", "message"), ("f6", "message"), ("60", "message"), ("80", "short"),
-    ("ff", "cbor"), ("1c", "cbor"), ("fc", "cbor"), ("f800", "cbor"),
-    ("818205f90000", "noncanonical"), ("818205fa00000000", "noncanonical"), ("818205f97e00", "field"),
-    ("818205a2616100616101", "cbor"),  # a key twice
-    ("818205a10000", "cbor"),  # a key that is no text
-    ("81820561ff", "cbor"), ("81820563eda080", "cbor"),  # no UTF-8, half a surrogate pair
-    ("81" * 8 + "00", "message"), ("81" * 9 + "00", "cbor"), ("81" * 1100 + "00", "cbor"),  # deeper than allowed
-    ("c6" * 1100 + "00", "cbor"), ("a16161" * 300 + "00", "cbor"),
-    ("9bffffffffffffffff", "cbor"), ("9a7fffffff", "cbor"), ("9affffffff", "cbor"), ("bbffffffffffffffff", "cbor"),
-    ("baffffffff00", "cbor"), ("5bffffffffffffffff", "cbor"), ("5a7fffffff", "cbor"), ("7b7fffffffffffffff", "cbor"),
-    ("9a00ffffff" * 8, "cbor"), ("ba00ffffff61619a00ffffff" * 4, "cbor"),
-])
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("81820500" + "00", "noncanonical"),  # a leftover
+        ("8182051800", "noncanonical"),  # 0 in two bytes
+        ("818205c24105", "cbor"),  # tag 2: a big integer
+        ("818205c249010000000000000000", "cbor"),
+        ("818205c074323031332d30332d32315432303a30343a30305a", "cbor"),  # tag 0: a date
+        ("818205d8236128", "cbor"),  # tag 35: a regular expression
+        ("818205d9d9f700", "cbor"),  # tag 55799
+        ("8182d81c0500", "cbor"),
+        ("81d81c81d81d00", "cbor"),  # shared references, cyclic
+        ("9f820500ff", "cbor"),
+        ("819f0500ff", "cbor"),  # indefinite lengths
+        ("8182057f6161ff", "cbor"),
+        ("8182055f4161ff", "cbor"),
+        ("a0", "message"),
+        ("00", "message"),
+        ("f6", "message"),
+        ("60", "message"),
+        ("80", "short"),
+        ("ff", "cbor"),
+        ("1c", "cbor"),
+        ("fc", "cbor"),
+        ("f800", "cbor"),
+        ("818205f90000", "noncanonical"),
+        ("818205fa00000000", "noncanonical"),
+        ("818205f97e00", "field"),
+        ("818205a2616100616101", "cbor"),  # a key twice
+        ("818205a10000", "cbor"),  # a key that is no text
+        ("81820561ff", "cbor"),
+        ("81820563eda080", "cbor"),  # no UTF-8, half a surrogate pair
+        ("81" * 8 + "00", "message"),
+        ("81" * 9 + "00", "cbor"),
+        ("81" * 1100 + "00", "cbor"),  # deeper than allowed
+        ("c6" * 1100 + "00", "cbor"),
+        ("a16161" * 300 + "00", "cbor"),
+        ("9bffffffffffffffff", "cbor"),
+        ("9a7fffffff", "cbor"),
+        ("9affffffff", "cbor"),
+        ("bbffffffffffffffff", "cbor"),
+        ("baffffffff00", "cbor"),
+        ("5bffffffffffffffff", "cbor"),
+        ("5a7fffffff", "cbor"),
+        ("7b7fffffffffffffff", "cbor"),
+        ("9a00ffffff" * 8, "cbor"),
+        ("ba00ffffff61619a00ffffff" * 4, "cbor"),
+    ],
+)
 def test_cbor_refused(body, expected):
     assert reason(RESET + bytes.fromhex(body)) == expected
 
@@ -208,25 +336,36 @@ def test_the_canonical_one_is_taken():
 # ---- sending ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("messages", "error"), [
-    ([], "at least one message"),
-    ([EVENT], "EVENT does not travel by itself"),
-    ([wire.Data((), HELLO)], "HELLO does not travel inside others"),
-    ([wire.Reset(2**32)], r"RESET.nonce is no integer from 0 to 4294967295"),
-    ([wire.Reset(True)], "RESET.nonce"), ([wire.Reset(-1)], "RESET.nonce"), ([wire.Reset(None)], "RESET.nonce"),
-    ([HELLO._replace(heard=((1, 1, 1),) * 65)], "HELLO.heard is no array of at most 64 items"),
-    ([HELLO._replace(heard=((1, 0, 1),))], "HELLO.heard holds no integer from 1"),
-    ([HELLO._replace(heard=((1, 1),))], "HELLO.heard is no array of 3 items"),
-    ([HELLO._replace(heard=5)], "HELLO.heard"), ([HELLO._replace(seeking=1)], "HELLO.seeking is neither true nor false"),
-    ([wire.Data((), EVENT._replace(published=float("nan")))], "EVENT.published is no finite double"),
-    ([wire.Data((), EVENT._replace(published="soon"))], "EVENT.published"),
-    ([wire.Data((), EVENT._replace(attributes={"x": None}))], "EVENT.attributes is not to be believed: a value is text"),
-    ([wire.Data((), EVENT._replace(attributes={"\ud800": 1}))], "EVENT.attributes.*surrogate"),
-    ([wire.Data((), EVENT._replace(attributes=3))], "EVENT.attributes"),
-    ([wire.Data((), wire.Sub(("x = 1",)))], "SUB.filters is no Filter"),
-    ([wire.Data((), wire.Unsub((bytes(9),)))], "UNSUB.filters"), ([wire.Data((), 7)], "7 is no message"),
-    ([(5, 1)], "is no message"), ([wire.Data((), EVENT._replace(payload=bytes(1200)))], "bytes of DATA; a datagram has at most 1200"),
-])
+@pytest.mark.parametrize(
+    ("messages", "error"),
+    [
+        ([], "at least one message"),
+        ([EVENT], "EVENT does not travel by itself"),
+        ([wire.Data((), HELLO)], "HELLO does not travel inside others"),
+        ([wire.Reset(2**32)], r"RESET.nonce is no integer from 0 to 4294967295"),
+        ([wire.Reset(True)], "RESET.nonce"),
+        ([wire.Reset(-1)], "RESET.nonce"),
+        ([wire.Reset(None)], "RESET.nonce"),
+        ([HELLO._replace(heard=((1, 1, 1),) * 65)], "HELLO.heard is no array of at most 64 items"),
+        ([HELLO._replace(heard=((1, 0, 1),))], "HELLO.heard holds no integer from 1"),
+        ([HELLO._replace(heard=((1, 1),))], "HELLO.heard is no array of 3 items"),
+        ([HELLO._replace(heard=5)], "HELLO.heard"),
+        ([HELLO._replace(seeking=1)], "HELLO.seeking is neither true nor false"),
+        ([wire.Data((), EVENT._replace(published=float("nan")))], "EVENT.published is no finite double"),
+        ([wire.Data((), EVENT._replace(published="soon"))], "EVENT.published"),
+        (
+            [wire.Data((), EVENT._replace(attributes={"x": None}))],
+            "EVENT.attributes is not to be believed: a value is text",
+        ),
+        ([wire.Data((), EVENT._replace(attributes={"\ud800": 1}))], "EVENT.attributes.*surrogate"),
+        ([wire.Data((), EVENT._replace(attributes=3))], "EVENT.attributes"),
+        ([wire.Data((), wire.Sub(("x = 1",)))], "SUB.filters is no Filter"),
+        ([wire.Data((), wire.Unsub((bytes(9),)))], "UNSUB.filters"),
+        ([wire.Data((), 7)], "7 is no message"),
+        ([(5, 1)], "is no message"),
+        ([wire.Data((), EVENT._replace(payload=bytes(1200)))], "bytes of DATA; a datagram has at most 1200"),
+    ],
+)
 def test_what_cannot_be_sent(messages, error):
     with pytest.raises(ValueError, match=error):
         wire.encode(ME, 1, messages)
@@ -234,7 +373,9 @@ def test_what_cannot_be_sent(messages, error):
 
 def test_lists_named_tuples_and_whole_seconds_can_be_sent():
     link = LinkId(3, 17, 99)
-    assert wire.decode(wire.encode(ME, 1, [wire.Data([link], EVENT)])).messages == (wire.Data(((3, 17, 99),), EVENT),)
+    assert wire.decode(wire.encode(ME, 1, [wire.Data([link], EVENT)])).messages == (
+        wire.Data(((3, 17, 99),), EVENT),
+    )
     event = wire.decode(wire.encode(ME, 1, [wire.Data((), EVENT._replace(published=3))])).messages[0].message
     assert event.published == 3.0 and type(event.published) is float
 
@@ -259,5 +400,7 @@ def test_the_largest_filter_fits_a_message():
 
 
 def test_reasons_are_slugs():
-    assert all(re.fullmatch("[a-z]+", one) for one in wire.REASONS) and len(set(wire.REASONS)) == len(wire.REASONS)
+    assert all(re.fullmatch("[a-z]+", one) for one in wire.REASONS) and len(set(wire.REASONS)) == len(
+        wire.REASONS
+    )
     assert str(wire.Malformed("field", "RESET.nonce is wrong")) == "field: RESET.nonce is wrong"
