@@ -1,4 +1,5 @@
 """Where hosts are and when: models of movement, trace files, positions, contacts."""
+
 from mobility.contacts import CONTACT
 from mobility.movement import Movement
 from mobility.textfile import TraceError
@@ -6,5 +7,14 @@ from mobility.trace import FORMATS, format_of, read, write
 from mobility.trajectory import Trajectory
 from mobility.waypoint import random_waypoint
 
-__all__ = ["CONTACT", "FORMATS", "Movement", "TraceError", "Trajectory", "format_of", "random_waypoint", "read",
-           "write"]
+__all__ = [
+    "CONTACT",
+    "FORMATS",
+    "Movement",
+    "TraceError",
+    "Trajectory",
+    "format_of",
+    "random_waypoint",
+    "read",
+    "write",
+]

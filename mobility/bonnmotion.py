@@ -4,6 +4,7 @@ The length of the trace stands in the .params file beside it. A 3D file says so 
 "#3D" or by J=3D in its .params. The DisasterArea model writes another dialect, one number a line:
 `t x y status`, a new node wherever t falls back, status 2 = leaves, 1 = is back, 0 = no change.
 """
+
 from __future__ import annotations
 
 import math
@@ -23,16 +24,24 @@ def read(path: Path) -> Movement:
     parameters = _parameters(path)
     lines = read_lines(path)
     comments = {line.strip().upper() for line in lines if line.startswith("#")}
-    rows = [(number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
+    rows = [
+        (number, line)
+        for number, line in enumerate(lines, 1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
     if not rows:
-        raise TraceError(path, None, "no node in it; a BonnMotion file has a line of `t x y ...` for each node")
+        raise TraceError(
+            path, None, "no node in it; a BonnMotion file has a line of `t x y ...` for each node"
+        )
     if len(rows) >= 4 and all(len(line.split()) == 1 for _, line in rows):
         trajectories = _disaster_area(path, rows)
     else:
         width = 4 if "#3D" in comments or parameters.get("J") == "3D" else 3
         trajectories = [_node(path, number, line, width) for number, line in rows]
     last = max(t.times[-1] for t in trajectories)
-    return Movement([str(k) for k in range(len(trajectories))], trajectories, _duration(path, parameters, last))
+    return Movement(
+        [str(k) for k in range(len(trajectories))], trajectories, _duration(path, parameters, last)
+    )
 
 
 def _node(path: Path, number: int, line: str, width: int) -> Trajectory:
@@ -40,9 +49,15 @@ def _node(path: Path, number: int, line: str, width: int) -> Trajectory:
     if len(values) % width:
         hint = ""
         if len(values) % (7 - width) == 0:
-            hint = ' (is it a 3D file? its first line should be "#3D")' if width == 3 else " (is it a 2D file?)"
-        raise TraceError(path, number, f"{len(values)} numbers; a multiple of {width}, "
-                                       f"`t x y{' z' * (width - 3)}` for each waypoint{hint}")
+            hint = (
+                ' (is it a 3D file? its first line should be "#3D")' if width == 3 else " (is it a 2D file?)"
+            )
+        raise TraceError(
+            path,
+            number,
+            f"{len(values)} numbers; a multiple of {width}, "
+            f"`t x y{' z' * (width - 3)}` for each waypoint{hint}",
+        )
     table = values.reshape(-1, width)
     falls = np.flatnonzero(np.diff(table[:, 0]) < 0)
     if len(falls):
@@ -74,8 +89,11 @@ def _is_number(word: str) -> bool:
 def _disaster_area(path: Path, rows: list[tuple[int, str]]) -> list[Trajectory]:
     values = np.array([_floats(path, number, [line.strip()])[0] for number, line in rows])
     if len(values) % 4:
-        raise TraceError(path, rows[-1][0], f"ends after {len(values)} numbers, one a line; "
-                                            "a multiple of 4, `t x y status` (DisasterArea)")
+        raise TraceError(
+            path,
+            rows[-1][0],
+            f"ends after {len(values)} numbers, one a line; a multiple of 4, `t x y status` (DisasterArea)",
+        )
     table = values.reshape(-1, 4)
     strange = np.flatnonzero(~np.isin(table[:, 3], (0.0, RETURNS, LEAVES)))
     if len(strange):
@@ -112,7 +130,7 @@ def _duration(path: Path, parameters: dict[str, str], last: float) -> float:
         return last
     if not _is_number(text) or not 0 <= float(text) < math.inf:
         beside = path.with_name(base_name(path, ".movements") + ".params")
-        raise TraceError(beside, None, f'duration={text[:40]}; a number of seconds')
+        raise TraceError(beside, None, f"duration={text[:40]}; a number of seconds")
     return float(text)
 
 
@@ -127,7 +145,11 @@ def write(movement: Movement, path: Path) -> None:
         raise TraceError(path, None, "hosts that come and go in 3D; BonnMotion can only say one of the two")
     lines = ["#3D"] if movement.dimensions == 3 else []
     for trajectory in movement.trajectories:
-        lines += _status_lines(trajectory, movement.duration) if absent else [_line(trajectory, movement.dimensions)]
+        lines += (
+            _status_lines(trajectory, movement.duration)
+            if absent
+            else [_line(trajectory, movement.dimensions)]
+        )
     write_text(path, "\n".join(lines) + "\n")
     parameters = [f"nn={len(movement)}", f"duration={movement.duration!r}", f"J={movement.dimensions}D"]
     write_text(path.with_name(base_name(path, ".movements") + ".params"), "\n".join(parameters) + "\n")

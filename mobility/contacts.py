@@ -4,6 +4,7 @@ While both hosts keep their velocities their squared distance is a quadratic in 
 instants are its roots: nothing is stepped over. Candidates come from a spatial index over slabs
 of time, so that the cost grows with the encounters and not with hosts squared times time.
 """
+
 from __future__ import annotations
 
 import itertools
@@ -78,8 +79,12 @@ def _slab(pieces: Pieces, low: np.ndarray, start: float, end: float) -> _Slab:
     spans = high - low + 1
     index = _ranges(low, spans)
     begin, until = np.maximum(pieces.begin[index], start), np.minimum(pieces.end[index], end)
-    ends = np.stack([pieces.origin[index] + pieces.velocity[index] * (t - pieces.reference[index])[:, None]
-                     for t in (begin, until)])
+    ends = np.stack(
+        [
+            pieces.origin[index] + pieces.velocity[index] * (t - pieces.reference[index])[:, None]
+            for t in (begin, until)
+        ]
+    )
     offset = np.concatenate(([0], np.cumsum(spans)[:-1]))
     # fmin and fmax pass over the NaN of absent pieces
     least = np.fmin.reduceat(ends.min(axis=0), offset)
@@ -145,7 +150,9 @@ def _solve(pieces: Pieces, slab: _Slab, pairs: np.ndarray, radius: float) -> np.
     return found
 
 
-def _common_spans(pieces: Pieces, slab: _Slab, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _common_spans(
+    pieces: Pieces, slab: _Slab, pairs: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Row of `pairs`, piece of its one host, piece of its other: once for each piece that begins.
 
     Every common span begins where one of the two hosts turns; the piece of the other one at that
@@ -196,8 +203,11 @@ def _merge(parts: np.ndarray) -> np.ndarray:
         return parts
     parts = parts[np.lexsort((parts["down"], parts["up"], parts["j"], parts["i"]))]
     new = np.ones(len(parts), dtype=bool)
-    new[1:] = ((parts["i"][1:] != parts["i"][:-1]) | (parts["j"][1:] != parts["j"][:-1])
-               | (parts["up"][1:] > parts["down"][:-1] + BORDER))
+    new[1:] = (
+        (parts["i"][1:] != parts["i"][:-1])
+        | (parts["j"][1:] != parts["j"][:-1])
+        | (parts["up"][1:] > parts["down"][:-1] + BORDER)
+    )
     first = np.flatnonzero(new)
     merged = parts[first]
     merged["down"] = np.maximum.reduceat(parts["down"], first)

@@ -1,4 +1,5 @@
 """Where all hosts of a run are and when: named trajectories of one common length of time."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

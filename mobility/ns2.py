@@ -9,6 +9,7 @@ the node. What else such a file holds (god's hop counts, agents, settings) is no
 passed over. Length and area are not in the file; NSFile of BonnMotion puts them into a
 .ns_params file beside it.
 """
+
 from __future__ import annotations
 
 import math
@@ -46,8 +47,10 @@ def read(path: Path) -> Movement:
         if "setdest" in line or "set " in line:
             high |= _take(path, number, line, nodes)
     if not nodes:
-        raise TraceError(path, None, 'no node in it; an ns-2 file has lines like `$node_(0) set X_ 83.4`')
-    flat = not any(node.place[2] or (high and any(len(leg[1]) == 4 for leg in node.legs)) for node in nodes.values())
+        raise TraceError(path, None, "no node in it; an ns-2 file has lines like `$node_(0) set X_ 83.4`")
+    flat = not any(
+        node.place[2] or (high and any(len(leg[1]) == 4 for leg in node.legs)) for node in nodes.values()
+    )
     names = sorted(nodes, key=lambda name: (0, int(name), name) if name.isdecimal() else (1, 0, name))
     trajectories = [_drive(path, nodes[name], high, 2 if flat else 3) for name in names]
     declared = _declared_duration(path)
@@ -72,18 +75,26 @@ def _take(path: Path, number: int, line: str, nodes: dict[str, _Node]) -> bool:
         _node(path, number, words[0], nodes).place[_AXES[words[2]]] = _number(path, number, words[3])
         return words[2] == "Z_"
     elif words[1:2] == ["at"] and len(words) > 5 and words[4] == "set" and words[5] in _AXES:
-        raise TraceError(path, number, f"{words[5]} set at a time; only setdest can move a node of a running trace")
+        raise TraceError(
+            path, number, f"{words[5]} set at a time; only setdest can move a node of a running trace"
+        )
     return False
 
 
 def _take_setdest(path: Path, number: int, words: list[str], nodes: dict[str, _Node]) -> None:
     verb = words.index("setdest")
     if verb != 4 or words[1] != "at":
-        raise TraceError(path, number, f'"{" ".join(words)[:60]}"; `$ns_ at TIME "$node_(ID) setdest X Y SPEED"`')
+        raise TraceError(
+            path, number, f'"{" ".join(words)[:60]}"; `$ns_ at TIME "$node_(ID) setdest X Y SPEED"`'
+        )
     numbers = tuple(_number(path, number, word.rstrip(";")) for word in words[5:] if word != ";")
     if len(numbers) not in (3, 4):
-        raise TraceError(path, number, f"setdest with {len(numbers)} numbers; x y speed, x y z speed (3D) "
-                                       "or x y speed status (DisasterArea)")
+        raise TraceError(
+            path,
+            number,
+            f"setdest with {len(numbers)} numbers; x y speed, x y z speed (3D) "
+            "or x y speed status (DisasterArea)",
+        )
     time = _number(path, number, words[2])
     _node(path, number, words[3], nodes).legs.append((time, numbers, number))
 
@@ -131,7 +142,9 @@ def _drive(path: Path, node: _Node, high: bool, dimensions: int) -> Trajectory:
     return Trajectory(np.array(times), np.array(points)[:, :dimensions])
 
 
-def _reach(times: list[float], points: list[tuple[float, ...]], time: float, place: tuple[float, ...]) -> None:
+def _reach(
+    times: list[float], points: list[tuple[float, ...]], time: float, place: tuple[float, ...]
+) -> None:
     if time > times[-1] or place != points[-1]:
         times.append(time)
         points.append(place)
@@ -167,7 +180,9 @@ def write(movement: Movement, path: Path) -> None:
     lines = []
     for host, (name, trajectory) in enumerate(zip(movement.names, movement.trajectories)):
         if not trajectory.always_present:
-            raise TraceError(path, None, f"host {name} is absent at times, which ns-2 cannot say; write BonnMotion")
+            raise TraceError(
+                path, None, f"host {name} is absent at times, which ns-2 cannot say; write BonnMotion"
+            )
         node = f"$node_({name if plain else host})"
         lines += _node_lines(path, name, node, trajectory, movement.dimensions)
     write_text(path, "\n".join(lines) + "\n")
@@ -184,7 +199,9 @@ def _node_lines(path: Path, name: str, node: str, trajectory: Trajectory, dimens
         if origin == target:
             continue
         if until == t:
-            raise TraceError(path, None, f"host {name} jumps at {t:g} s, which ns-2 cannot say; write BonnMotion")
+            raise TraceError(
+                path, None, f"host {name} jumps at {t:g} s, which ns-2 cannot say; write BonnMotion"
+            )
         speed = math.dist(origin, target) / (until - t)
         where = " ".join(map(repr, target))
         lines.append(f'$ns_ at {t!r} "{node} setdest {where} {speed!r}"')

@@ -2,6 +2,7 @@
 
 Positions of all hosts at once and the search for contacts both run over these arrays.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -35,7 +36,9 @@ def pieces(trajectories: Sequence[Trajectory], dimensions: int) -> Pieces:
     counts = np.array([len(part[0]) for part in parts], dtype=np.intp)
     first = np.concatenate(([0], np.cumsum(counts)))
     empty = (np.empty(0),) * 3 + (np.empty((0, dimensions)),) * 2
-    begin, end, reference, origin, velocity = (np.concatenate(column) for column in zip(*parts)) if parts else empty
+    begin, end, reference, origin, velocity = (
+        (np.concatenate(column) for column in zip(*parts)) if parts else empty
+    )
     return Pieces(first, np.repeat(np.arange(len(parts)), counts), begin, end, reference, origin, velocity)
 
 

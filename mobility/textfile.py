@@ -1,4 +1,5 @@
 """Trace files as lines of text, gzipped or not, and the error that names file and line."""
+
 from __future__ import annotations
 
 import gzip

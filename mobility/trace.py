@@ -1,4 +1,5 @@
 """Trace files by format: which formats there are, and which one a file's name tells."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -9,8 +10,14 @@ from mobility.movement import Movement
 from mobility.textfile import TraceError
 
 FORMATS: dict[str, ModuleType] = {"bonnmotion": bonnmotion, "ns2": ns2}
-_ENDINGS = {".movements": "bonnmotion", ".ns_movements": "ns2", ".ns2": "ns2", ".tcl": "ns2", ".scen": "ns2",
-            ".setdest": "ns2"}
+_ENDINGS = {
+    ".movements": "bonnmotion",
+    ".ns_movements": "ns2",
+    ".ns2": "ns2",
+    ".tcl": "ns2",
+    ".scen": "ns2",
+    ".setdest": "ns2",
+}
 
 
 def read(path: Path | str, format: str | None = None) -> Movement:

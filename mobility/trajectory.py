@@ -4,6 +4,7 @@ Exact at any time: nothing is sampled. Before its first waypoint a host stands a
 last one it stands there (BonnMotion's and ns-2's meaning); spans in which it is not there at all
 are told apart by `lives`.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field

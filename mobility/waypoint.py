@@ -5,6 +5,7 @@ Camp, "Stationary distributions for the random waypoint mobility model"); "class
 host at a uniform place at the begin of a leg, so that the hosts slow down and gather in the middle
 for hundreds of seconds (Yoon, Liu and Noble, "Random waypoint considered harmful").
 """
+
 from __future__ import annotations
 
 import math
@@ -19,8 +20,15 @@ STARTS = ("steady", "classic")
 MOST_WAYPOINTS = 50_000_000  # of all hosts together, to bound memory
 
 
-def random_waypoint(count: int, area: tuple[float, float], speed: tuple[float, float],
-                    pause: tuple[float, float], duration: float, seed: int, start: str = "steady") -> Movement:
+def random_waypoint(
+    count: int,
+    area: tuple[float, float],
+    speed: tuple[float, float],
+    pause: tuple[float, float],
+    duration: float,
+    seed: int,
+    start: str = "steady",
+) -> Movement:
     """`count` hosts in [0, w] x [0, h] m, speeds uniform in `speed` m/s, pauses uniform in `pause` s.
 
     Each host has a random stream of its own, keyed by (seed, "mobility", host): more hosts or a
@@ -28,13 +36,21 @@ def random_waypoint(count: int, area: tuple[float, float], speed: tuple[float, f
     sense, among them a least speed of 0.
     """
     check(count, area, speed, pause, duration, start)
-    trajectories = [_one_host(random.Random(f"{seed}/mobility/{host}"), area, speed, pause, duration, start)
-                    for host in range(count)]
+    trajectories = [
+        _one_host(random.Random(f"{seed}/mobility/{host}"), area, speed, pause, duration, start)
+        for host in range(count)
+    ]
     return Movement([str(host) for host in range(count)], trajectories, duration)
 
 
-def check(count: int, area: tuple[float, float], speed: tuple[float, float], pause: tuple[float, float],
-          duration: float, start: str) -> None:
+def check(
+    count: int,
+    area: tuple[float, float],
+    speed: tuple[float, float],
+    pause: tuple[float, float],
+    duration: float,
+    start: str,
+) -> None:
     """Raise ValueError, "parameter: problem; cure", for what the model cannot do."""
     if count < 0:
         raise ValueError(f"count: found {count}; 0 or more")
@@ -43,8 +59,10 @@ def check(count: int, area: tuple[float, float], speed: tuple[float, float], pau
     if not 0 <= duration < math.inf:
         raise ValueError(f"duration: found {duration}; 0 s or more")
     if not speed[0] > 0:
-        raise ValueError(f"speed: found a least speed of {speed[0]:g}; above 0 m/s, because with 0 the mean speed "
-                         "falls towards 0 for ever and no steady state exists (Yoon, Liu, Noble)")
+        raise ValueError(
+            f"speed: found a least speed of {speed[0]:g}; above 0 m/s, because with 0 the mean speed "
+            "falls towards 0 for ever and no steady state exists (Yoon, Liu, Noble)"
+        )
     if not speed[0] <= speed[1] < math.inf:
         raise ValueError(f"speed: found {speed[0]:g} to {speed[1]:g}; the lower first")
     if not 0 <= pause[0] <= pause[1] < math.inf:
@@ -53,16 +71,22 @@ def check(count: int, area: tuple[float, float], speed: tuple[float, float], pau
         raise ValueError(f'start: found "{start}"; one of {", ".join(STARTS)}')
     waypoints = 2 * count * (1 + duration / (mean_leg(area) * mean_pace(speed) + (pause[0] + pause[1]) / 2))
     if waypoints > MOST_WAYPOINTS:
-        raise ValueError(f"area: found legs so short that there are {waypoints:.0e} waypoints; "
-                         "a larger area, lower speeds, fewer hosts or a shorter run")
+        raise ValueError(
+            f"area: found legs so short that there are {waypoints:.0e} waypoints; "
+            "a larger area, lower speeds, fewer hosts or a shorter run"
+        )
 
 
 def mean_leg(area: tuple[float, float]) -> float:
     """Mean distance (m) of two uniform points in a rectangle (Ghosh 1951)."""
     a, b = area
     d = math.hypot(a, b)
-    return (a**3 / b**2 + b**3 / a**2 + d * (3 - a**2 / b**2 - b**2 / a**2)
-            + 2.5 * (b**2 / a * math.log((a + d) / b) + a**2 / b * math.log((b + d) / a))) / 15
+    return (
+        a**3 / b**2
+        + b**3 / a**2
+        + d * (3 - a**2 / b**2 - b**2 / a**2)
+        + 2.5 * (b**2 / a * math.log((a + d) / b) + a**2 / b * math.log((b + d) / a))
+    ) / 15
 
 
 def mean_pace(speed: tuple[float, float]) -> float:

@@ -1,4 +1,5 @@
 """The scenario: its schema, its checks, and the library of named scenarios (the .toml files here)."""
+
 from topologies.problems import ScenarioError
 from topologies.scenario import Scenario, load
 

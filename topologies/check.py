@@ -1,4 +1,5 @@
 """What each table cannot know alone: values of a scenario that do not go together."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -19,8 +20,15 @@ Finding = tuple[str, str, str]  # key, what was found, what would do
 
 def problems(path: Path, scenario: Scenario, read_trace: Callable[[], mobility.Movement]) -> list[str]:
     """Every problem of a scenario whose tables are each in order, one line each."""
-    findings = [*_run(scenario), *_hosts(scenario), *_mobility(scenario), *_radio(scenario), *_node(scenario),
-                *_workload(scenario), *_faults(scenario)]
+    findings = [
+        *_run(scenario),
+        *_hosts(scenario),
+        *_mobility(scenario),
+        *_radio(scenario),
+        *_node(scenario),
+        *_workload(scenario),
+        *_faults(scenario),
+    ]
     if isinstance(scenario.mobility, Trace):
         findings += _trace(scenario, read_trace())
     return [line(path, *finding) for finding in findings]
@@ -32,8 +40,11 @@ def _run(scenario: Scenario) -> Iterator[Finding]:
     if run.warm_up >= run.duration:
         yield "run.warm_up", f"{run.warm_up:g} in a run of {run.duration:g} s", "less than run.duration"
     elif not low < high:
-        yield ("run.window", f"[{low:g}, {high:g}], which is empty",
-               "a run longer than warm_up + deadline, or a window of your own")
+        yield (
+            "run.window",
+            f"[{low:g}, {high:g}], which is empty",
+            "a run longer than warm_up + deadline, or a window of your own",
+        )
     elif low < 0 or high > run.duration:
         yield "run.window", f"[{low:g}, {high:g}]", f"a span within [0, {run.duration:g}], the run"
 
@@ -55,10 +66,16 @@ def _mobility(scenario: Scenario) -> Iterator[Finding]:
         if count != len(motion.positions):
             yield "mobility.positions", f"{len(motion.positions)} for {count} hosts", "one for each host"
         if len({len(place) for place in motion.positions}) > 1:
-            yield "mobility.positions", "some with two and some with three coordinates", "the same number for all"
+            yield (
+                "mobility.positions",
+                "some with two and some with three coordinates",
+                "the same number for all",
+            )
     elif isinstance(motion, RandomWaypoint):
         try:
-            waypoint.check(count, motion.area, motion.speed, motion.pause, scenario.run.duration, motion.start)
+            waypoint.check(
+                count, motion.area, motion.speed, motion.pause, scenario.run.duration, motion.start
+            )
         except ValueError as error:  # "parameter: found this; that would do"
             key, finding = str(error).split(": found ", 1)
             yield f"mobility.{key}", *finding.split("; ", 1)
@@ -68,16 +85,27 @@ def _trace(scenario: Scenario, trace: mobility.Movement) -> Iterator[Finding]:
     motion, names, needed = scenario.mobility, scenario.names, scenario.run.duration
     if len(names) > len(trace):
         key = "hosts.names" if scenario.hosts.names else "hosts.count"
-        yield key, f"{len(names)} hosts, but the trace has {len(trace)}", f"at most {len(trace)}, or another trace"
+        yield (
+            key,
+            f"{len(names)} hosts, but the trace has {len(trace)}",
+            f"at most {len(trace)}, or another trace",
+        )
     moves = any(len(trajectory.times) > 1 for trajectory in trace.trajectories)
     left = trace.duration - motion.start
     if (moves or trace.duration > 0) and left < needed - 1e-6:
         if left <= 0:
-            yield "mobility.start", f"{motion.start:g} in a trace of {trace.duration:g} s", "a time within the trace"
+            yield (
+                "mobility.start",
+                f"{motion.start:g} in a trace of {trace.duration:g} s",
+                "a time within the trace",
+            )
         else:
             after = f" from mobility.start = {motion.start:g} on" if motion.start else ""
-            yield ("run.duration", f"{needed:g}, but the trace lasts {left:g} s{after}",
-                   f"at most {left:g}, or a longer trace")
+            yield (
+                "run.duration",
+                f"{needed:g}, but the trace lasts {left:g} s{after}",
+                f"at most {left:g}, or a longer trace",
+            )
 
 
 def _radio(scenario: Scenario) -> Iterator[Finding]:
@@ -95,22 +123,34 @@ def _radio(scenario: Scenario) -> Iterator[Finding]:
 def _node(scenario: Scenario) -> Iterator[Finding]:
     node, radio = scenario.node, scenario.radio
     if node.hello_up > node.hello_window:
-        yield ("node.hello_up", f"{node.hello_up} of the last {node.hello_window} beacons",
-               "at most node.hello_window")
+        yield (
+            "node.hello_up",
+            f"{node.hello_up} of the last {node.hello_window} beacons",
+            "at most node.hello_window",
+        )
     if not node.rto_min <= node.rto_initial <= node.rto_max:
-        yield ("node.rto_initial", f"{node.rto_initial:g}",
-               f"a value between rto_min = {node.rto_min:g} and rto_max = {node.rto_max:g}")
+        yield (
+            "node.rto_initial",
+            f"{node.rto_initial:g}",
+            f"a value between rto_min = {node.rto_min:g} and rto_max = {node.rto_max:g}",
+        )
     for rate in ("base_rate", "data_rate"):
         if getattr(node, rate) != getattr(radio, rate):
-            yield (f"node.{rate}", f"{getattr(node, rate):g} with radio.{rate} = {getattr(radio, rate):g}",
-                   f"leave node.{rate} out, it follows the radio")
+            yield (
+                f"node.{rate}",
+                f"{getattr(node, rate):g} with radio.{rate} = {getattr(radio, rate):g}",
+                f"leave node.{rate} out, it follows the radio",
+            )
 
 
 def _workload(scenario: Scenario) -> Iterator[Finding]:
     workload, count, duration = scenario.workload, len(scenario.names), scenario.run.duration
     if workload.subscriptions > workload.kinds:
-        yield ("workload.subscriptions", f"{workload.subscriptions} of {workload.kinds} kinds",
-               "at most workload.kinds")
+        yield (
+            "workload.subscriptions",
+            f"{workload.subscriptions} of {workload.kinds} kinds",
+            "at most workload.kinds",
+        )
     if workload.kinds and workload.start >= duration:
         yield "workload.start", f"{workload.start:g} in a run of {duration:g} s", "a time within the run"
     for name in ("subscribe", "publish"):

@@ -1,4 +1,5 @@
 """[[faults]]: churn. Hosts that stop, crash and return; links that are cut and restored."""
+
 from __future__ import annotations
 
 from typing import Annotated, Literal
@@ -11,13 +12,17 @@ from topologies.section import AsTuple, Host, NotNegative, Section
 class HostFault(Section):
     at: NotNegative = Field(description="s: when")
     host: Host = Field(description="by id or name")
-    action: Literal["stop", "crash", "start"] = Field(description="end in order, end without a word, begin again")
+    action: Literal["stop", "crash", "start"] = Field(
+        description="end in order, end without a word, begin again"
+    )
 
 
 class LinkFault(Section):
     at: NotNegative = Field(description="s: when")
     link: Annotated[tuple[Host, Host], AsTuple] = Field(description="the two hosts, by id or name")
-    action: Literal["cut", "restore"] = Field(description="no frame passes in either direction, or again as before")
+    action: Literal["cut", "restore"] = Field(
+        description="no frame passes in either direction, or again as before"
+    )
 
 
 def _kind(table: object) -> str | None:
@@ -28,5 +33,7 @@ def _kind(table: object) -> str | None:
     return "<link>" if "link" in table and "host" not in table else "<host>"
 
 
-Fault = Annotated[Annotated[HostFault, Tag("<host>")] | Annotated[LinkFault, Tag("<link>")], Discriminator(_kind)]
+Fault = Annotated[
+    Annotated[HostFault, Tag("<host>")] | Annotated[LinkFault, Tag("<link>")], Discriminator(_kind)
+]
 Faults = Annotated[tuple[Fault, ...], AsTuple]

@@ -3,6 +3,7 @@
 Works on the tables as they were read, which may still hold anything: what does not fit is left
 for the schema to find.
 """
+
 from __future__ import annotations
 
 import math
@@ -24,7 +25,9 @@ def defaults(path: Path, tables: Tables, read_trace: Callable[[Tables], mobility
     run.setdefault("name", path.stem)
     duration, warm_up, deadline = run.get("duration"), run.get("warm_up", 0.0), run.get("deadline", 10.0)
     if "window" not in run:
-        numbers = all(type(value) in (int, float) and math.isfinite(value) for value in (duration, warm_up, deadline))
+        numbers = all(
+            type(value) in (int, float) and math.isfinite(value) for value in (duration, warm_up, deadline)
+        )
         run["window"] = [float(warm_up), float(duration - deadline)] if numbers else [0.0, 0.0]
     radio, node = _table(tables, "radio"), _table(tables, "node")
     for rate in ("base_rate", "data_rate"):
@@ -60,8 +63,14 @@ def _hosts(path: Path, tables: Tables, read_trace: Callable) -> list[str]:
         motion["format"] = mobility.format_of(motion["trace"])
         if motion["format"] is None:
             motion["format"] = "bonnmotion"
-            return [line(path, "mobility.trace", show(Path(motion["trace"]).name) + " whose format its name does not tell",
-                         'add format = "bonnmotion" or "ns2"')]
+            return [
+                line(
+                    path,
+                    "mobility.trace",
+                    show(Path(motion["trace"]).name) + " whose format its name does not tell",
+                    'add format = "bonnmotion" or "ns2"',
+                )
+            ]
     if motion["format"] not in mobility.FORMATS:
         return []  # the schema will say so
     try:
@@ -82,7 +91,9 @@ def _hosts(path: Path, tables: Tables, read_trace: Callable) -> list[str]:
 def _ids(path: Path, tables: Tables) -> list[str]:
     """Replace the names of hosts by their ids wherever a host is named."""
     names = _table(tables, "hosts").get("names")
-    known = {name: k for k, name in enumerate(names) if isinstance(name, str)} if isinstance(names, list) else {}
+    known = (
+        {name: k for k, name in enumerate(names) if isinstance(name, str)} if isinstance(names, list) else {}
+    )
     problems: list[str] = []
 
     def resolve(value: Any, place: tuple) -> Any:
@@ -107,9 +118,12 @@ def _naming(tables: Tables) -> list[tuple[tuple, Tables]]:
     """Every table that names hosts, with its place."""
     found = []
     workload, radio = _table(tables, "workload"), _table(tables, "radio")
-    for place, rows in ((("workload", "subscribe"), workload.get("subscribe")),
-                        (("workload", "publish"), workload.get("publish")),
-                        (("radio", "links"), radio.get("links")), (("faults",), tables.get("faults"))):
+    for place, rows in (
+        (("workload", "subscribe"), workload.get("subscribe")),
+        (("workload", "publish"), workload.get("publish")),
+        (("radio", "links"), radio.get("links")),
+        (("faults",), tables.get("faults")),
+    ):
         if isinstance(rows, list):
             found += [((*place, k), row) for k, row in enumerate(rows) if isinstance(row, dict)]
     return found

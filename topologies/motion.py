@@ -1,4 +1,5 @@
 """[mobility]: a model with its parameters, fixed places, or a trace file."""
+
 from __future__ import annotations
 
 from typing import Annotated, Literal
@@ -14,22 +15,28 @@ class RandomWaypoint(Section):
     model: Literal["random_waypoint"] = Field("random_waypoint", description="go somewhere, pause, and again")
     area: Annotated[tuple[Positive, Positive], AsTuple] = Field(description="m: width and height")
     speed: Annotated[tuple[NotNegative, NotNegative], AsTuple] = Field(
-        (0.5, 2.0), description="m/s: least, above 0, and most; uniform")
+        (0.5, 2.0), description="m/s: least, above 0, and most; uniform"
+    )
     pause: Annotated[tuple[NotNegative, NotNegative], AsTuple] = Field(
-        (0.0, 30.0), description="s: least and most; uniform")
+        (0.0, 30.0), description="s: least and most; uniform"
+    )
     start: Literal["steady", "classic"] = Field(
-        "steady", description="in the steady state, or all at uniform places at the begin of a leg")
+        "steady", description="in the steady state, or all at uniform places at the begin of a leg"
+    )
 
 
 class Static(Section):
     model: Literal["static"] = Field("static", description="nobody moves")
     positions: Annotated[tuple[Place, ...], AsTuple] = Field(
-        min_length=1, max_length=100_000, description="m: [x, y] or [x, y, z] of each host")
+        min_length=1, max_length=100_000, description="m: [x, y] or [x, y, z] of each host"
+    )
 
 
 class Trace(Section):
     trace: str = Field(min_length=1, description="the file, relative to the scenario's")
-    format: Literal["bonnmotion", "ns2"] = Field(description="what is in it; told by the file's name by default")
+    format: Literal["bonnmotion", "ns2"] = Field(
+        description="what is in it; told by the file's name by default"
+    )
     start: NotNegative = Field(0.0, description="s: from where in the trace the run begins")
 
 
@@ -41,5 +48,9 @@ def _kind(table: object) -> str | None:
     return "<trace>" if "trace" in table else f"<{table.get('model')}>"
 
 
-Mobility = Annotated[Annotated[RandomWaypoint, Tag("<random_waypoint>")] | Annotated[Static, Tag("<static>")]
-                     | Annotated[Trace, Tag("<trace>")], Discriminator(_kind)]
+Mobility = Annotated[
+    Annotated[RandomWaypoint, Tag("<random_waypoint>")]
+    | Annotated[Static, Tag("<static>")]
+    | Annotated[Trace, Tag("<trace>")],
+    Discriminator(_kind),
+]

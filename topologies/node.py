@@ -3,6 +3,7 @@
 The keys and defaults are those of NodeConfig in node/config.py, written down again because the
 rooms may not import each other; tests/emulation/test_config_agrees.py holds the two together.
 """
+
 from __future__ import annotations
 
 from typing import Literal
@@ -15,29 +16,43 @@ from topologies.section import Positive, Section
 class Node(Section):
     tree: Literal["maodv"] = Field("maodv", description="how the overlay tree is kept")
     reconcile: Literal["strawman"] = Field("strawman", description="how subscriptions follow a changed tree")
-    forwarding: Literal["identity", "covering"] = Field("identity", description="which subscriptions are forwarded")
+    forwarding: Literal["identity", "covering"] = Field(
+        "identity", description="which subscriptions are forwarded"
+    )
     secret: str = Field("", max_length=1024, description="shared key of authenticated datagrams; empty: none")
 
     hello_interval: float = Field(1.0, gt=0, le=3600, description="s: between two beacons, +-10%")
     hello_losses: int = Field(3, ge=1, le=16, description="missed beacons in a row that end a neighbor")
-    hello_up: int = Field(3, ge=1, le=16, description="beacons of the last hello_window that begin a neighbor")
+    hello_up: int = Field(
+        3, ge=1, le=16, description="beacons of the last hello_window that begin a neighbor"
+    )
     hello_window: int = Field(8, ge=1, le=16, description="beacons remembered")
 
     rto_initial: Positive = Field(0.3, le=3600, description="s: first retransmission timeout (RFC 6298)")
     rto_min: Positive = Field(0.2, le=3600, description="s: least retransmission timeout")
     rto_max: Positive = Field(0.5, le=3600, description="s: greatest retransmission timeout")
     channel_window: int = Field(32, ge=1, le=64, description="messages in flight on a link")
-    channel_queue: int = Field(262144, ge=4096, le=2**30, description="bytes: waiting and in flight, per link")
-    channel_give_up: Positive = Field(3.0, le=3600, description="s: without any acknowledgement that end a link")
+    channel_queue: int = Field(
+        262144, ge=4096, le=2**30, description="bytes: waiting and in flight, per link"
+    )
+    channel_give_up: Positive = Field(
+        3.0, le=3600, description="s: without any acknowledgement that end a link"
+    )
     ack_delay: float = Field(0.1, ge=0, le=10, description="s: an acknowledgement may wait for company")
     multicast: bool = Field(True, description="one broadcast for several tree neighbors where cheaper")
-    base_rate: float = Field(6e6, ge=1e3, le=1e11, description="bit/s: of broadcasts; that of [radio] by default")
-    data_rate: float = Field(24e6, ge=1e3, le=1e11, description="bit/s: of unicasts; that of [radio] by default")
+    base_rate: float = Field(
+        6e6, ge=1e3, le=1e11, description="bit/s: of broadcasts; that of [radio] by default"
+    )
+    data_rate: float = Field(
+        24e6, ge=1e3, le=1e11, description="bit/s: of unicasts; that of [radio] by default"
+    )
 
     leader_interval: Positive = Field(1.0, le=3600, description="s: between a leader's beacons down the tree")
     leader_losses: int = Field(5, ge=1, le=1000, description="missed leader beacons that end a parent link")
     request_wait: Positive = Field(0.15, le=60, description="s: replies to a route request are collected")
-    request_attempts: int = Field(3, ge=1, le=100, description="route requests before an orphan elects itself")
+    request_attempts: int = Field(
+        3, ge=1, le=100, description="route requests before an orphan elects itself"
+    )
     request_hops: int = Field(8, ge=1, le=64, description="hops that a route request travels on a tree")
     join_wait: Positive = Field(0.5, le=60, description="s: for the answer to a join request")
     merge_wait: Positive = Field(0.3, le=60, description="s: a leader collects offers to merge")

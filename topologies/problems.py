@@ -1,4 +1,5 @@
 """What is wrong with a scenario, in words: one line a problem, with file, key, finding and cure."""
+
 from __future__ import annotations
 
 import difflib
@@ -9,9 +10,17 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-_TYPES = {"float_type": "a number", "int_type": "a whole number", "string_type": "a text in quotes",
-          "bool_type": "true or false", "tuple_type": "a list, [..]", "dict_type": "a table, {..}",
-          "model_type": "a table, {..}", "model_attributes_type": "a table, {..}", "int_from_float": "a whole number"}
+_TYPES = {
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "string_type": "a text in quotes",
+    "bool_type": "true or false",
+    "tuple_type": "a list, [..]",
+    "dict_type": "a table, {..}",
+    "model_type": "a table, {..}",
+    "model_attributes_type": "a table, {..}",
+    "int_from_float": "a whole number",
+}
 
 
 class ScenarioError(Exception):
@@ -54,16 +63,23 @@ def _tell(path: Path | str, problem: dict, schema: type[BaseModel]) -> str:
         tags = [tag.strip("'<> ") for tag in context["expected_tags"].split(",")]
         names = [tag for tag in tags if tag != "trace"]
         if model is None:
-            return line(path, key, "neither a model nor a trace", f"add model = {_or(names)}, or trace = a file")
+            return line(
+                path, key, "neither a model nor a trace", f"add model = {_or(names)}, or trace = a file"
+            )
         return line(path, f"{key}.model", show(model), f"one of {_or(names)}, {nearest(str(model), names)}")
     return line(path, key, found, _cure(kind, context))
 
 
 def _cure(kind: str, context: dict) -> str:
-    bounds = {"greater_than": ("gt", "above {}"), "greater_than_equal": ("ge", "{} or more"),
-              "less_than": ("lt", "below {}"), "less_than_equal": ("le", "{} or less"),
-              "string_too_long": ("max_length", "at most {} characters"), "string_pattern_mismatch": ("pattern", "{}"),
-              "string_too_short": ("min_length", "at least {} characters")}
+    bounds = {
+        "greater_than": ("gt", "above {}"),
+        "greater_than_equal": ("ge", "{} or more"),
+        "less_than": ("lt", "below {}"),
+        "less_than_equal": ("le", "{} or less"),
+        "string_too_long": ("max_length", "at most {} characters"),
+        "string_pattern_mismatch": ("pattern", "{}"),
+        "string_too_short": ("min_length", "at least {} characters"),
+    }
     if kind in _TYPES:
         return _TYPES[kind]
     if kind in bounds:
@@ -109,8 +125,13 @@ def _model_at(place: tuple, schema: type[BaseModel]) -> type[BaseModel]:
         if part.startswith("<"):
             candidates = [m for m in candidates if _answers_to(m, part.strip("<>"))]
             continue
-        candidates = [model for candidate in candidates for name, field in candidate.model_fields.items()
-                      if part in (name, field.alias) for model in _models_in(field.annotation)]
+        candidates = [
+            model
+            for candidate in candidates
+            for name, field in candidate.model_fields.items()
+            if part in (name, field.alias)
+            for model in _models_in(field.annotation)
+        ]
     return candidates[0]
 
 

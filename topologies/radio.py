@@ -1,4 +1,5 @@
 """[radio]: how far frames reach and how long they take, for all worlds that model the radio."""
+
 from __future__ import annotations
 
 from typing import Annotated, Literal
@@ -13,7 +14,9 @@ class RadioLink(Section):
 
     from_: Host = Field(alias="from", description="the sender, by id or name")
     to: Host = Field(description="the receiver, by id or name")
-    loss: Share = Field(description="share of frames lost in this direction, in place of radio.loss; 1 cuts it")
+    loss: Share = Field(
+        description="share of frames lost in this direction, in place of radio.loss; 1 cuts it"
+    )
 
 
 class _Radio(Section):
@@ -22,9 +25,15 @@ class _Radio(Section):
     retries: int = Field(7, ge=0, le=100, description="of a unicast that is not acknowledged")
     queue: int = Field(64, ge=1, le=100_000, description="frames: that wait at a radio; more are dropped")
     loss: Share = Field(0.0, description="share of frames lost beside what propagation loses")
-    carrier_sense: bool = Field(True, description="one transmission at a time around a sender; overlaps collide")
-    delay: float = Field(0.0, ge=0, le=10, description="s: between a frame's end and its delivery to the node")
-    links: Annotated[tuple[RadioLink, ...], AsTuple] = Field((), description="directions with a loss of their own")
+    carrier_sense: bool = Field(
+        True, description="one transmission at a time around a sender; overlaps collide"
+    )
+    delay: float = Field(
+        0.0, ge=0, le=10, description="s: between a frame's end and its delivery to the node"
+    )
+    links: Annotated[tuple[RadioLink, ...], AsTuple] = Field(
+        (), description="directions with a loss of their own"
+    )
 
 
 class UnitDiskRadio(_Radio):
@@ -41,16 +50,26 @@ class LogDistanceRadio(_Radio):
     sensitivities of 6 and 24 Mbit/s.
     """
 
-    model: Literal["log_distance"] = Field("log_distance", description="path loss grows with the log of distance")
+    model: Literal["log_distance"] = Field(
+        "log_distance", description="path loss grows with the log of distance"
+    )
     tx_power: float = Field(16.0, ge=-100, le=100, description="dBm: of the sender, antennas included")
     reference_loss: float = Field(46.7, ge=0, le=200, description="dB: path loss at reference_distance")
     reference_distance: float = Field(1.0, gt=0, le=1e4, description="m: up to which the loss does not grow")
     exponent: float = Field(2.5, ge=1, le=10, description="of the path loss; 2 is free space")
-    shadowing: float = Field(4.0, ge=0, le=30, description="dB: standard deviation over pairs and time; 0 is none")
-    coherence: float = Field(30.0, gt=0, le=1e6, description="s: shadowing this far apart in time is independent")
+    shadowing: float = Field(
+        4.0, ge=0, le=30, description="dB: standard deviation over pairs and time; 0 is none"
+    )
+    coherence: float = Field(
+        30.0, gt=0, le=1e6, description="s: shadowing this far apart in time is independent"
+    )
     fading: NotNegative = Field(2.0, le=30, description="dB: width of the reception curve, frame by frame")
-    sensitivity: float = Field(-88.0, ge=-200, le=50, description="dBm: half of the base-rate frames are received")
-    data_sensitivity: float = Field(-80.0, ge=-200, le=50, description="dBm: half of the data-rate frames are received")
+    sensitivity: float = Field(
+        -88.0, ge=-200, le=50, description="dBm: half of the base-rate frames are received"
+    )
+    data_sensitivity: float = Field(
+        -80.0, ge=-200, le=50, description="dBm: half of the data-rate frames are received"
+    )
 
 
 def _kind(table: object) -> str | None:
@@ -59,5 +78,7 @@ def _kind(table: object) -> str | None:
     return f"<{table.get('model', 'unit_disk')}>" if isinstance(table, dict) else None
 
 
-Radio = Annotated[Annotated[UnitDiskRadio, Tag("<unit_disk>")] | Annotated[LogDistanceRadio, Tag("<log_distance>")],
-                  Discriminator(_kind)]
+Radio = Annotated[
+    Annotated[UnitDiskRadio, Tag("<unit_disk>")] | Annotated[LogDistanceRadio, Tag("<log_distance>")],
+    Discriminator(_kind),
+]

@@ -4,6 +4,7 @@ Times in s, lengths in m, speeds in m/s, powers in dBm, rates in bit/s, always. 
 checked before anything starts; every default stands in what `to_toml` writes, so that a run can be
 repeated from its own output.
 """
+
 from __future__ import annotations
 
 import copy
@@ -28,9 +29,28 @@ from topologies.run import Hosts, Run
 from topologies.section import Section
 from topologies.workload import Publish, Subscribe, Workload
 
-__all__ = ["Fault", "HostFault", "Hosts", "LinkFault", "LogDistanceRadio", "Mobility", "Node", "Publish", "Radio",
-           "RadioLink", "RandomWaypoint", "Run", "Scenario", "ScenarioError", "Static", "Subscribe", "Trace",
-           "UnitDiskRadio", "Workload", "load"]
+__all__ = [
+    "Fault",
+    "HostFault",
+    "Hosts",
+    "LinkFault",
+    "LogDistanceRadio",
+    "Mobility",
+    "Node",
+    "Publish",
+    "Radio",
+    "RadioLink",
+    "RandomWaypoint",
+    "Run",
+    "Scenario",
+    "ScenarioError",
+    "Static",
+    "Subscribe",
+    "Trace",
+    "UnitDiskRadio",
+    "Workload",
+    "load",
+]
 
 
 class Scenario(Section):
@@ -62,8 +82,9 @@ class Scenario(Section):
         if isinstance(motion, Static):
             parts = [mobility.Trajectory(np.zeros(1), np.array([place])) for place in motion.positions]
             return mobility.Movement(names, parts, duration)
-        model = mobility.random_waypoint(len(names), motion.area, motion.speed, motion.pause, duration,
-                                         self.run.seed, motion.start)
+        model = mobility.random_waypoint(
+            len(names), motion.area, motion.speed, motion.pause, duration, self.run.seed, motion.start
+        )
         return model.first(len(names), names).window(0.0, duration)
 
     def to_toml(self, trace: str | None = None) -> str:
@@ -101,7 +122,9 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ScenarioError([f"{path}: no such file; give a scenario, such as topologies/park-30.toml"]) from None
+        raise ScenarioError(
+            [f"{path}: no such file; give a scenario, such as topologies/park-30.toml"]
+        ) from None
     except OSError as error:
         raise ScenarioError([f"{path}: cannot be read: {error.strerror}; give a scenario file"]) from None
     except UnicodeDecodeError:
@@ -118,7 +141,9 @@ def _override(tables: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str,
         for section in sections:
             table = table.setdefault(section, {})
             if not isinstance(table, dict):
-                raise ScenarioError([line("override", key, "a key inside something that is no table", "leave it out")])
+                raise ScenarioError(
+                    [line("override", key, "a key inside something that is no table", "leave it out")]
+                )
         if isinstance(value, Mapping) and isinstance(table.get(last), dict):
             table[last] = _override(table[last], value)
         else:

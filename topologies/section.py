@@ -1,4 +1,5 @@
 """What every table of a scenario has in common: strict types, no unknown keys, nothing changes later."""
+
 from __future__ import annotations
 
 from typing import Annotated, Any
@@ -9,7 +10,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 class Section(BaseModel):
     """One table of a scenario. Descriptions begin with the unit, where there is one."""
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True)
+    model_config = ConfigDict(
+        strict=True, frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True
+    )
 
 
 def _tuple(value: Any) -> Any:

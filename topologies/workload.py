@@ -4,6 +4,7 @@ The generator: there are `kinds` kinds of events, "k00", "k01", ..; every host s
 some of them with filters like `kind = "k07"` and publishes events of a random kind. Explicit
 [[workload.subscribe]] and [[workload.publish]] come beside it, and switch it off by default.
 """
+
 from __future__ import annotations
 
 from typing import Annotated
@@ -29,18 +30,26 @@ class Publish(Section):
 
     hosts: Hosts | None = Field(None, description="by id or name; all of them by default")
     at: NotNegative = Field(0.0, description="s: when the first one is published")
-    every: Annotated[float, Field(ge=1e-3)] | None = Field(None, description="s: between two; only one by default")
+    every: Annotated[float, Field(ge=1e-3)] | None = Field(
+        None, description="s: between two; only one by default"
+    )
     until: Positive | None = Field(None, description="s: none after that; to the end by default")
     event: dict[str, Value] = Field(min_length=1, max_length=64, description="its attributes")
 
 
 class Workload(Section):
-    kinds: int = Field(ge=0, le=1_000_000, description="of events; 20 by default, 0 (no generator) beside explicit ones")
-    subscriptions: int = Field(ge=0, le=10_000, description="different kinds that each host subscribes to; 2 by "
-                               "default, 0 without a generator")
+    kinds: int = Field(
+        ge=0, le=1_000_000, description="of events; 20 by default, 0 (no generator) beside explicit ones"
+    )
+    subscriptions: int = Field(
+        ge=0,
+        le=10_000,
+        description="different kinds that each host subscribes to; 2 by default, 0 without a generator",
+    )
     publish_interval: float = Field(5.0, ge=0, description="s: between two events of a host; 0: none")
     publish_jitter: Annotated[float, Field(ge=0, le=0.5)] = Field(
-        0.1, description="share of the interval by which each event is early or late at most")
+        0.1, description="share of the interval by which each event is early or late at most"
+    )
     payload: int = Field(0, ge=0, le=60_000, description="bytes: put on top of each event")
     start: NotNegative = Field(0.0, description="s: when the generator begins")
     subscribe: Annotated[tuple[Subscribe, ...], AsTuple] = Field((), description="explicit subscriptions")

@@ -2,6 +2,7 @@
 
 Run by name: python tests/bench/bench_bonnmotion.py
 """
+
 from __future__ import annotations
 
 import sys
@@ -35,8 +36,10 @@ def main() -> None:
         movement = mobility.random_waypoint(hosts, (side, side), (0.5, 2.0), (0.0, 30.0), 300.0, seed=1)
         pieces = movement.pieces
         contacts, seconds = _timed(lambda: find_contacts(pieces, 150.0, 0.0, 300.0))
-        print(f"contacts of {hosts:5} hosts in 300 s: {len(contacts):7} in {seconds:6.3f} s, "
-              f"{seconds / len(contacts) * 1e6:5.1f} us each")
+        print(
+            f"contacts of {hosts:5} hosts in 300 s: {len(contacts):7} in {seconds:6.3f} s, "
+            f"{seconds / len(contacts) * 1e6:5.1f} us each"
+        )
         movement.positions(0.0)
         _, seconds = _timed(lambda: [movement.positions(t) for t in np.linspace(0.0, 300.0, 3000)])
         print(f"positions of {hosts:4} hosts: {seconds / 3000 * 1e6:6.1f} us a call")
@@ -45,7 +48,9 @@ def main() -> None:
 def _million(hosts: int) -> mobility.Movement:
     draw = np.random.default_rng(1)
     each = WAYPOINTS // hosts
-    parts = [mobility.Trajectory(np.cumsum(draw.random(each)), draw.random((each, 2)) * 1000) for _ in range(hosts)]
+    parts = [
+        mobility.Trajectory(np.cumsum(draw.random(each)), draw.random((each, 2)) * 1000) for _ in range(hosts)
+    ]
     return mobility.Movement([str(k) for k in range(hosts)], parts, max(part.times[-1] for part in parts))
 
 

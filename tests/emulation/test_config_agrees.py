@@ -1,4 +1,5 @@
 """The scenario's table [node] has the keys, types and defaults of the node's own configuration."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -12,12 +13,16 @@ def test_keys_and_defaults_agree():
     ours = {name: field.default for name, field in Node.model_fields.items()}
     theirs = {field.name: field.default for field in dataclasses.fields(NodeConfig)}
     assert ours == theirs
-    assert {name: type(value) for name, value in ours.items()} == {name: type(v) for name, v in theirs.items()}
+    assert {name: type(value) for name, value in ours.items()} == {
+        name: type(v) for name, v in theirs.items()
+    }
 
 
 def test_a_loaded_table_makes_a_configuration(tmp_path):
     path = tmp_path / "x.toml"
-    path.write_text('[run]\nduration = 60\n[mobility]\nmodel = "static"\npositions = [[0, 0]]\n'
-                    "[node]\nhello_interval = 2\n")
+    path.write_text(
+        '[run]\nduration = 60\n[mobility]\nmodel = "static"\npositions = [[0, 0]]\n'
+        "[node]\nhello_interval = 2\n"
+    )
     node = topologies.load(path).node
     assert NodeConfig(**node.model_dump()) == NodeConfig(hello_interval=2.0)

@@ -1,4 +1,5 @@
 """Contacts: against BonnMotion's, against The ONE's, and against every pair's closest approach."""
+
 from __future__ import annotations
 
 from itertools import combinations, pairwise
@@ -50,8 +51,11 @@ def test_agree_with_bonnmotion_statistics(shared, name):
     """Mean degree, number of contacts and of their ends, mean durations at 100 m and 250 m."""
     folder = shared / "data" / "traces"
     movement = mobility.read(folder / f"bonnmotion/{name}.movements.gz")
-    rows = {line.split('"')[1]: [float(v) for v in line.split('"')[2].split()]
-            for line in read_lines(folder / f"reference/{name}.stats") if line.startswith('"')}
+    rows = {
+        line.split('"')[1]: [float(v) for v in line.split('"')[2].split()]
+        for line in read_lines(folder / f"reference/{name}.stats")
+        if line.startswith('"')
+    }
     for column, radius in enumerate(rows["tx range"]):
         contacts = movement.contacts(radius)
         lasts = contacts.down - contacts.up
@@ -109,8 +113,9 @@ def test_turning_within_range_is_one_contact():
 
 def test_turning_back_on_the_border_is_two_contacts_or_a_touch():
     """Comes to exactly the radius and turns back: inside before, touching, inside after: one contact."""
-    assert _movement([(0, 0, 0)], [(0, 0, 0), (5, 5, 0), (10, 0, 0)], duration=10.0).contacts(5.0).tolist() == [
-        (0, 1, 0.0, 10.0)]
+    assert _movement([(0, 0, 0)], [(0, 0, 0), (5, 5, 0), (10, 0, 0)], duration=10.0).contacts(
+        5.0
+    ).tolist() == [(0, 1, 0.0, 10.0)]
     outside = _movement([(0, 0, 0)], [(0, 10, 0), (5, 5, 0), (10, 10, 0)], duration=10.0).contacts(5.0)
     assert outside.tolist() == [(0, 1, 5.0, 5.0)]
 
@@ -129,7 +134,9 @@ def test_no_contact_with_a_host_that_is_absent():
 
 
 def test_a_jump_takes_no_time():
-    movement = _movement([(0, 0, 0)], [(0, 1, 0), (7, 1, 0), (7, 100, 0), (9, 100, 0), (9, 2, 0)], duration=20.0)
+    movement = _movement(
+        [(0, 0, 0)], [(0, 1, 0), (7, 1, 0), (7, 100, 0), (9, 100, 0), (9, 2, 0)], duration=20.0
+    )
     assert movement.contacts(5.0).tolist() == [(0, 1, 0.0, 7.0), (0, 1, 9.0, 20.0)]
 
 
@@ -173,7 +180,10 @@ def test_against_every_closest_approach(movement, radius):
         borders = np.union1d(borders, [0.0, movement.duration])
         for a, b in pairwise(borders):
             middle = (a + b) / 2
-            gap, v = one.position(middle) - other.position(middle), one.velocity(middle) - other.velocity(middle)
+            gap, v = (
+                one.position(middle) - other.position(middle),
+                one.velocity(middle) - other.velocity(middle),
+            )
             closest = middle - gap @ v / (v @ v) if v @ v > 0 else middle
             for t in {middle, min(max(closest, a), b), a + (b - a) * 0.01, a + (b - a) * 0.93}:
                 distance = np.linalg.norm(gap + v * (t - middle))

@@ -1,4 +1,5 @@
 """Reading and writing BonnMotion and ns-2: round trips, dialects, and errors that name file and line."""
+
 from __future__ import annotations
 
 import gzip
@@ -22,7 +23,9 @@ def movements(draw, dimensions=None, jumps=True, absence=True):
         steps = draw(st.lists(st.floats(0.0 if jumps else 0.5, 50.0).map(lambda v: round(v, 5)), max_size=6))
         times = np.cumsum([draw(st.sampled_from([0.0, 0.0, 3.25])), *steps])
         points = draw(st.lists(st.tuples(*[coordinates] * d), min_size=len(times), max_size=len(times)))
-        lives = draw(st.sampled_from([None, [(2.0, 9.5)], [(-np.inf, 5.0), (8.0, np.inf)]])) if absence else None
+        lives = (
+            draw(st.sampled_from([None, [(2.0, 9.5)], [(-np.inf, 5.0), (8.0, np.inf)]])) if absence else None
+        )
         parts.append(mobility.Trajectory(times, np.array(points), lives))
     return mobility.Movement([str(k) for k in range(len(parts))], parts, draw(st.integers(0, 400)) / 4)
 
@@ -42,7 +45,11 @@ def test_bonnmotion_reads_back_bit_by_bit(tmp_path_factory, movement, name):
     path = tmp_path_factory.mktemp("bm") / name
     mobility.write(movement, path)
     back = mobility.read(path)
-    assert (back.names, back.duration, back.dimensions) == (movement.names, movement.duration, movement.dimensions)
+    assert (back.names, back.duration, back.dimensions) == (
+        movement.names,
+        movement.duration,
+        movement.dimensions,
+    )
     for a, b in zip(movement.trajectories, back.trajectories):
         assert (a.times == b.times).all() and (a.points == b.points).all()
 
@@ -65,8 +72,8 @@ def test_ns2_reads_back_within_rounding(tmp_path_factory, movement):
     assert (back.names, back.duration) == (movement.names, movement.duration)
     for t in np.linspace(0.0, 310.0, 57):
         one, other = movement.positions(t), back.positions(t)
-        assert one[:, :back.dimensions] == pytest.approx(other, abs=1e-5)
-        assert not one[:, back.dimensions:].any()  # a file with all z at 0 is flat
+        assert one[:, : back.dimensions] == pytest.approx(other, abs=1e-5)
+        assert not one[:, back.dimensions :].any()  # a file with all z at 0 is flat
 
 
 def test_gzip_is_the_same_every_time(tmp_path):
@@ -90,16 +97,19 @@ def test_ns2_cannot_say_absence_or_jumps(tmp_path):
 
 
 # ---- dialects of ns-2 ------------------------------------------------------------------------------------
-@pytest.mark.parametrize("text", [
-    '$node_(3) set X_ 0\n$node_(3) set Y_ 0\n$ns_ at 1 "$node_(3) setdest 10 0 2"',
-    '$ns at 1.0 " $n(3) setdest 10 0 2 "\r\n$n(3) set Y_ 0\r\n$n(3) set X_ 0\r\n',
-    '$ns_ at 1 "\\$node(3) setdest 10.0 0.0 2.0"; # to the east\n\n#$ns_ at 2 "$node(3) setdest 0 0 9"',
-    '$ns at 1 {$n3 setdest 1e1 0 2}\n$n3 set X_ 0 ;# NSG2\n',
-    'set god_ [God instance]\n$god_ set-dist 0 1 1\n$ns_ at 1 "$god_ set-dist 1 2 1"\n'
-    '$ns_ at 1 "$node_(3) setdest 7 7 7"\n$ns_ at 1 "$node_(3) setdest 10 0 2"',
-    '$ns_ at 4 "$node_(3) setdest 10 0 2"\n$ns_ at 1 "$node_(3) setdest 10 0 2"\n',
-    '$ns_ at 1 "$node_(03) setdest 10 0 2 0.0"\n',  # a status, as nothing is placed in z
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '$node_(3) set X_ 0\n$node_(3) set Y_ 0\n$ns_ at 1 "$node_(3) setdest 10 0 2"',
+        '$ns at 1.0 " $n(3) setdest 10 0 2 "\r\n$n(3) set Y_ 0\r\n$n(3) set X_ 0\r\n',
+        '$ns_ at 1 "\\$node(3) setdest 10.0 0.0 2.0"; # to the east\n\n#$ns_ at 2 "$node(3) setdest 0 0 9"',
+        "$ns at 1 {$n3 setdest 1e1 0 2}\n$n3 set X_ 0 ;# NSG2\n",
+        'set god_ [God instance]\n$god_ set-dist 0 1 1\n$ns_ at 1 "$god_ set-dist 1 2 1"\n'
+        '$ns_ at 1 "$node_(3) setdest 7 7 7"\n$ns_ at 1 "$node_(3) setdest 10 0 2"',
+        '$ns_ at 4 "$node_(3) setdest 10 0 2"\n$ns_ at 1 "$node_(3) setdest 10 0 2"\n',
+        '$ns_ at 1 "$node_(03) setdest 10 0 2 0.0"\n',  # a status, as nothing is placed in z
+    ],
+)
 def test_ns2_dialects_say_the_same(tmp_path, text):
     path = tmp_path / "x.tcl"
     path.write_bytes(text.encode())
@@ -112,8 +122,10 @@ def test_ns2_dialects_say_the_same(tmp_path, text):
 
 def test_ns2_speed_zero_stops_and_a_leg_is_cut_short(tmp_path):
     path = tmp_path / "x.tcl"
-    path.write_text('$ns_ at 0 "$node_(0) setdest 10 0 1"\n$ns_ at 4 "$node_(0) setdest 99 0 0"\n'
-                    '$ns_ at 6 "$node_(0) setdest 4 8 2"\n$ns_ at 7 "$node_(0) setdest 0 2 2"\n')
+    path.write_text(
+        '$ns_ at 0 "$node_(0) setdest 10 0 1"\n$ns_ at 4 "$node_(0) setdest 99 0 0"\n'
+        '$ns_ at 6 "$node_(0) setdest 4 8 2"\n$ns_ at 7 "$node_(0) setdest 0 2 2"\n'
+    )
     track = mobility.read(path).trajectories[0]
     assert track.position(5.0).tolist() == [4, 0]
     assert track.position(6.5).tolist() == [4, 1]
@@ -141,16 +153,19 @@ def test_ns2_params_declare_the_duration(tmp_path):
 
 
 # ---- dialects of BonnMotion ------------------------------------------------------------------------------
-@pytest.mark.parametrize(("text", "params", "where"), [
-    ("0 1 2 10 11 2\n", None, [[6, 2]]),
-    ("\n# by hand\n0 1 2 10 11 2", None, [[6, 2]]),
-    ("0 1 2 10 11 2\r\n# end\r\n", None, [[6, 2]]),
-    ("\t0  1.0e0 2 10 11 2  ", None, [[6, 2]]),
-    ("#3D\n0 1 2 3 10 11 2 3\n", None, [[6, 2, 3]]),
-    ("0 1 2 3 10 11 2 3\n", "J=3D\n", [[6, 2, 3]]),
-    ("10 1 2\n", None, [[1, 2]]),
-    ("0\n1\n2\n0\n10\n11\n2\n0\n0\n5\n5\n2\n10\n6\n5\n0\n", None, [[6, 2], [np.nan, np.nan]]),
-])
+@pytest.mark.parametrize(
+    ("text", "params", "where"),
+    [
+        ("0 1 2 10 11 2\n", None, [[6, 2]]),
+        ("\n# by hand\n0 1 2 10 11 2", None, [[6, 2]]),
+        ("0 1 2 10 11 2\r\n# end\r\n", None, [[6, 2]]),
+        ("\t0  1.0e0 2 10 11 2  ", None, [[6, 2]]),
+        ("#3D\n0 1 2 3 10 11 2 3\n", None, [[6, 2, 3]]),
+        ("0 1 2 3 10 11 2 3\n", "J=3D\n", [[6, 2, 3]]),
+        ("10 1 2\n", None, [[1, 2]]),
+        ("0\n1\n2\n0\n10\n11\n2\n0\n0\n5\n5\n2\n10\n6\n5\n0\n", None, [[6, 2], [np.nan, np.nan]]),
+    ],
+)
 def test_bonnmotion_dialects(tmp_path, text, params, where):
     path = tmp_path / "x.movements"
     path.write_bytes(text.encode())
@@ -166,29 +181,36 @@ def test_bonnmotion_params_declare_the_duration_even_of_a_gzipped_file(tmp_path)
 
 
 # ---- errors ----------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("name", "text", "problem"), [
-    ("x.movements", "0 1 2\n0 1 zwei\n", ':2: "zwei"; a number'),
-    ("x.movements", "0 1 2\n0 1 nan\n", ':2: "nan"; a finite number'),
-    ("x.movements", "0 1 2 3 4\n", ":1: 5 numbers; a multiple of 3, `t x y` for each waypoint"),
-    ("x.movements", "0 1 2 3 1 1 2 3\n", 'is it a 3D file? its first line should be "#3D"'),
-    ("x.movements", "#3D\n0 1 2 3 1 1\n", ":2: 6 numbers; a multiple of 4, `t x y z` for each waypoint (is it a 2D"),
-    ("x.movements", "# x\n\n0 1 2 5 1 2 4 1 2\n", ":3: time 4 after 5; times of a node that do not fall"),
-    ("x.movements", "# nothing\n", "no node in it"),
-    ("x.movements", "", "no node in it"),
-    ("x.movements", "0\n1\n2\n0\n5\n", "a multiple of 4, `t x y status` (DisasterArea)"),
-    ("x.movements", "0\n1\n2\n7\n", ":4: status 7; 0, 1 or 2 (DisasterArea)"),
-    ("x.tcl", "puts hello\n", "no node in it"),
-    ("x.tcl", "\n$node_(0) set X_ here\n", ':2: "here"; a number'),
-    ("x.tcl", "$node_(0) set X_\n", ":1: X_ without a number"),
-    ("x.tcl", '$ns_ at 1 "$node_(0) setdest 1 2"\n', ":1: setdest with 2 numbers; x y speed"),
-    ("x.tcl", '$ns_ at 1 "$node_(0) setdest 1 2 3 4 5"\n', ":1: setdest with 5 numbers"),
-    ("x.tcl", '$ns_ at 1 "$node_(0) setdest 1 2 -3"\n', ":1: speed -3; 0 m/s (stop) or more"),
-    ("x.tcl", '$ns_ at 1 "$node_($i) setdest 1 2 3"\n', ':1: "$node_($i)"; a node, such as $node_(0)'),
-    ("x.tcl", '$ns_ at $t "$node_(0) setdest 1 2 3"\n', ':1: "$t"; a number'),
-    ("x.tcl", '$node_(0) setdest 1 2 3\n', "`$ns_ at TIME"),
-    ("x.tcl", '$ns_ at 5 "$node_(0) set X_ 3"\n', ":1: X_ set at a time"),
-    ("x.xyz", "0 1 2\n", 'a name that does not tell the format; give "bonnmotion" or "ns2"'),
-])
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("x.movements", "0 1 2\n0 1 zwei\n", ':2: "zwei"; a number'),
+        ("x.movements", "0 1 2\n0 1 nan\n", ':2: "nan"; a finite number'),
+        ("x.movements", "0 1 2 3 4\n", ":1: 5 numbers; a multiple of 3, `t x y` for each waypoint"),
+        ("x.movements", "0 1 2 3 1 1 2 3\n", 'is it a 3D file? its first line should be "#3D"'),
+        (
+            "x.movements",
+            "#3D\n0 1 2 3 1 1\n",
+            ":2: 6 numbers; a multiple of 4, `t x y z` for each waypoint (is it a 2D",
+        ),
+        ("x.movements", "# x\n\n0 1 2 5 1 2 4 1 2\n", ":3: time 4 after 5; times of a node that do not fall"),
+        ("x.movements", "# nothing\n", "no node in it"),
+        ("x.movements", "", "no node in it"),
+        ("x.movements", "0\n1\n2\n0\n5\n", "a multiple of 4, `t x y status` (DisasterArea)"),
+        ("x.movements", "0\n1\n2\n7\n", ":4: status 7; 0, 1 or 2 (DisasterArea)"),
+        ("x.tcl", "puts hello\n", "no node in it"),
+        ("x.tcl", "\n$node_(0) set X_ here\n", ':2: "here"; a number'),
+        ("x.tcl", "$node_(0) set X_\n", ":1: X_ without a number"),
+        ("x.tcl", '$ns_ at 1 "$node_(0) setdest 1 2"\n', ":1: setdest with 2 numbers; x y speed"),
+        ("x.tcl", '$ns_ at 1 "$node_(0) setdest 1 2 3 4 5"\n', ":1: setdest with 5 numbers"),
+        ("x.tcl", '$ns_ at 1 "$node_(0) setdest 1 2 -3"\n', ":1: speed -3; 0 m/s (stop) or more"),
+        ("x.tcl", '$ns_ at 1 "$node_($i) setdest 1 2 3"\n', ':1: "$node_($i)"; a node, such as $node_(0)'),
+        ("x.tcl", '$ns_ at $t "$node_(0) setdest 1 2 3"\n', ':1: "$t"; a number'),
+        ("x.tcl", "$node_(0) setdest 1 2 3\n", "`$ns_ at TIME"),
+        ("x.tcl", '$ns_ at 5 "$node_(0) set X_ 3"\n', ":1: X_ set at a time"),
+        ("x.xyz", "0 1 2\n", 'a name that does not tell the format; give "bonnmotion" or "ns2"'),
+    ],
+)
 def test_errors_name_file_line_finding_and_cure(tmp_path, name, text, problem):
     path = tmp_path / name
     path.write_text(text)
@@ -200,8 +222,10 @@ def test_errors_name_file_line_finding_and_cure(tmp_path, name, text, problem):
 
 
 def test_errors_of_files(tmp_path):
-    for name, data, problem in (("a.movements.gz", b"\x1f\x8bgarbage", "a damaged gzip file"),
-                                ("b.movements", b"\xff\xfe\x00", "not a text file")):
+    for name, data, problem in (
+        ("a.movements.gz", b"\x1f\x8bgarbage", "a damaged gzip file"),
+        ("b.movements", b"\xff\xfe\x00", "not a text file"),
+    ):
         (tmp_path / name).write_bytes(data)
         with pytest.raises(TraceError, match=problem):
             mobility.read(tmp_path / name)

@@ -1,4 +1,5 @@
 """Every BonnMotion and ns-2 file of the shared traces, against facts found by other programs."""
+
 from __future__ import annotations
 
 import json
@@ -37,8 +38,12 @@ def _ids(names: list[str]) -> list[str]:
 
 
 def test_all_are_there(shared):
-    on_disk = {str(path.relative_to(TRACES)) for folder in FOLDERS for path in (TRACES / folder).iterdir()
-               if not path.name.endswith(("params", "config.tcl", "activity.tcl", ".csv", ".one", ".xml"))}
+    on_disk = {
+        str(path.relative_to(TRACES))
+        for folder in FOLDERS
+        for path in (TRACES / folder).iterdir()
+        if not path.name.endswith(("params", "config.tcl", "activity.tcl", ".csv", ".one", ".xml"))
+    }
     assert len(FILES) >= 40
     assert on_disk == set(FILES)
 
@@ -72,7 +77,7 @@ def test_box_of_all_waypoints(path):
     if facts.get("played_until"):
         movement = movement.window(0.0, facts["played_until"])
     points = np.vstack([trajectory.points for trajectory in movement.trajectories])
-    wanted = np.array(facts["bbox"])[:movement.dimensions]
+    wanted = np.array(facts["bbox"])[: movement.dimensions]
     assert np.abs(points.min(axis=0) - wanted[:, 0]).max() <= 0.0051  # rounded to 0.01 m
     assert np.abs(points.max(axis=0) - wanted[:, 1]).max() <= 0.0051
 
@@ -93,7 +98,17 @@ def test_duration(path):
             assert last == pytest.approx(facts[key], abs=1e-5)
 
 
-SAME = ["rwp50_ped", "rwp100_strip", "gm25", "manh30", "rpgm40", "rwp3d_15", "static20", "ssrwp30", "doc_rwp_10"]
+SAME = [
+    "rwp50_ped",
+    "rwp100_strip",
+    "gm25",
+    "manh30",
+    "rpgm40",
+    "rwp3d_15",
+    "static20",
+    "ssrwp30",
+    "doc_rwp_10",
+]
 
 
 @pytest.mark.parametrize("name", SAME)
@@ -144,7 +159,7 @@ def test_set_dist_lines_agree_with_contacts(shared):
         if "set-dist" not in words or line.startswith("#"):
             continue
         at = words.index("set-dist")
-        i, j, now = map(int, words[at + 1:at + 4])
+        i, j, now = map(int, words[at + 1 : at + 4])
         t = float(words[2]) if words[1] == "at" else 0.0
         if (now == 1) != (hops.get((i, j), 0) == 1) and t <= 250.0:
             wanted.setdefault((i, j), []).append(t)

@@ -1,4 +1,5 @@
 """Trajectories and movements: exact at any time, cut to windows, checked when made."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -17,7 +18,14 @@ def _track(*rows, lives=None) -> Trajectory:
 def test_linear_between_and_held_outside():
     track = _track((2, 0, 0), (4, 10, 0), (4, 10, 0), (8, 10, 8))
     assert [track.position(t).tolist() for t in (-5, 2, 3, 4, 6, 8, 99)] == [
-        [0, 0], [0, 0], [5, 0], [10, 0], [10, 4], [10, 8], [10, 8]]
+        [0, 0],
+        [0, 0],
+        [5, 0],
+        [10, 0],
+        [10, 4],
+        [10, 8],
+        [10, 8],
+    ]
     assert [track.velocity(t).tolist() for t in (1, 2, 3.9, 4, 8)] == [[0, 0], [5, 0], [5, 0], [0, 2], [0, 0]]
 
 
@@ -34,8 +42,11 @@ def test_absent_outside_of_its_lives():
 def tracks(draw):
     steps = draw(st.lists(st.floats(0.01, 20), min_size=0, max_size=8))
     times = np.cumsum([draw(st.floats(-5, 5)), *steps])
-    points = draw(st.lists(st.tuples(*[st.sampled_from([0.0, 1.0, 3.7, -8.1])] * 2), min_size=len(times),
-                           max_size=len(times)))
+    points = draw(
+        st.lists(
+            st.tuples(*[st.sampled_from([0.0, 1.0, 3.7, -8.1])] * 2), min_size=len(times), max_size=len(times)
+        )
+    )
     lives = draw(st.sampled_from([None, None, [(1.5, 12.0)], [(-np.inf, 3.0), (3.5, 30.0)]]))
     return Trajectory(times, np.array(points), lives)
 
@@ -86,14 +97,17 @@ def test_first_takes_hosts_in_order_and_renames_them():
     assert two.positions(3.0).tolist() == movement.positions(3.0)[:2].tolist()
 
 
-@pytest.mark.parametrize(("times", "points", "lives", "words"), [
-    ([], np.empty((0, 2)), None, "at least one waypoint"),
-    ([0, 1], [[0, 0]], None, "as many points"),
-    ([0], [[0, 0, 0, 0]], None, "2 or 3 coordinates"),
-    ([0, float("nan")], [[0, 0]] * 2, None, "finite"),
-    ([1, 0], [[0, 0]] * 2, None, "must not fall"),
-    ([0], [[0, 0]], [(5, 3)], "lives must be sorted"),
-])
+@pytest.mark.parametrize(
+    ("times", "points", "lives", "words"),
+    [
+        ([], np.empty((0, 2)), None, "at least one waypoint"),
+        ([0, 1], [[0, 0]], None, "as many points"),
+        ([0], [[0, 0, 0, 0]], None, "2 or 3 coordinates"),
+        ([0, float("nan")], [[0, 0]] * 2, None, "finite"),
+        ([1, 0], [[0, 0]] * 2, None, "must not fall"),
+        ([0], [[0, 0]], [(5, 3)], "lives must be sorted"),
+    ],
+)
 def test_arrays_must_fit(times, points, lives, words):
     with pytest.raises(ValueError, match=words):
         Trajectory(np.array(times, dtype=float), np.array(points, dtype=float), lives)

@@ -1,4 +1,5 @@
 """Random waypoint: that the steady start is steady, that the classic one is not, and the streams."""
+
 from __future__ import annotations
 
 import math
@@ -35,8 +36,12 @@ def test_steady_start_is_stationary(steady):
     1000 s: Kolmogorov-Smirnov's p above 0.01 for 3000 hosts and this seed."""
     (p0, v0), (p1, v1) = _state(steady, 0.0), _state(steady, 1000.0)
     middle = np.array(AREA) / 2
-    for one, other in ((p0[:, 0], p1[:, 0]), (p0[:, 1], p1[:, 1]), (v0[v0 > 0], v1[v1 > 0]),
-                       (np.linalg.norm(p0 - middle, axis=1), np.linalg.norm(p1 - middle, axis=1))):
+    for one, other in (
+        (p0[:, 0], p1[:, 0]),
+        (p0[:, 1], p1[:, 1]),
+        (v0[v0 > 0], v1[v1 > 0]),
+        (np.linalg.norm(p0 - middle, axis=1), np.linalg.norm(p1 - middle, axis=1)),
+    ):
         assert stats.ks_2samp(one, other).pvalue > 0.01
     share = moving_share(AREA, SPEED, PAUSE)
     deviation = math.sqrt(share * (1 - share) / HOSTS)
@@ -79,14 +84,20 @@ def test_classic_start_slows_down_and_gathers_in_the_middle(classic):
     central = [(np.abs(p / AREA - 0.5) < 0.25).all(axis=1).mean() for p in (p0, p1)]
     assert central[0] == pytest.approx(0.25, abs=0.025)
     assert central[1] > 0.33
-    assert stats.ks_2samp(np.linalg.norm(p0 - np.array(AREA) / 2, axis=1),
-                          np.linalg.norm(p1 - np.array(AREA) / 2, axis=1)).pvalue < 1e-6
+    assert (
+        stats.ks_2samp(
+            np.linalg.norm(p0 - np.array(AREA) / 2, axis=1), np.linalg.norm(p1 - np.array(AREA) / 2, axis=1)
+        ).pvalue
+        < 1e-6
+    )
 
 
 def test_mean_speed_over_time_is_the_analytic_one():
     """Way over time of 400 hosts during 2000 s, without pauses and with them."""
     for pause in ((0.0, 0.0), (5.0, 40.0)):
-        movement = mobility.random_waypoint(400, (500.0, 300.0), (1.0, 6.0), pause, 2000.0, seed=2).window(0.0, 2000.0)
+        movement = mobility.random_waypoint(400, (500.0, 300.0), (1.0, 6.0), pause, 2000.0, seed=2).window(
+            0.0, 2000.0
+        )
         way = sum(np.linalg.norm(np.diff(t.points, axis=0), axis=1).sum() for t in movement.trajectories)
         assert way / (400 * 2000.0) == pytest.approx(mean_speed((500.0, 300.0), (1.0, 6.0), pause), rel=0.02)
 
@@ -95,8 +106,13 @@ def test_mean_leg_of_rectangles():
     assert mean_leg((1.0, 1.0)) == pytest.approx(0.5214054331647207)  # (2 + sqrt 2 + 5 ln(1 + sqrt 2)) / 15
     draw = random.Random(4)
     for area in ((600.0, 600.0), (1500.0, 300.0)):
-        legs = [math.dist((draw.random() * area[0], draw.random() * area[1]),
-                          (draw.random() * area[0], draw.random() * area[1])) for _ in range(40_000)]
+        legs = [
+            math.dist(
+                (draw.random() * area[0], draw.random() * area[1]),
+                (draw.random() * area[0], draw.random() * area[1]),
+            )
+            for _ in range(40_000)
+        ]
         assert sum(legs) / len(legs) == pytest.approx(mean_leg(area), rel=0.01)
     assert mean_pace((2.0, 2.0)) == 0.5
     assert mean_pace((1.0, math.e)) == pytest.approx(1 / (math.e - 1))
@@ -109,8 +125,10 @@ def test_more_hosts_and_longer_runs_change_nobody(start):
     for one, other in zip(few.trajectories, many.trajectories):
         known = len(one.times)
         assert (one.times == other.times[:known]).all() and (one.points == other.points[:known]).all()
-    assert (few.positions(0.0) != mobility.random_waypoint(5, AREA, SPEED, PAUSE, 200.0, seed=10,
-                                                           start=start).positions(0.0)).any()
+    assert (
+        few.positions(0.0)
+        != mobility.random_waypoint(5, AREA, SPEED, PAUSE, 200.0, seed=10, start=start).positions(0.0)
+    ).any()
 
 
 def test_stays_in_the_area_and_within_the_speeds():
@@ -122,19 +140,29 @@ def test_stays_in_the_area_and_within_the_speeds():
         assert ((pace > 3.0 - 1e-9) & (pace < 7.0 + 1e-9)).all()
 
 
-@pytest.mark.parametrize(("change", "words"), [
-    ({"speed": (0.0, 2.0)}, "no steady state exists"),
-    ({"speed": (-1.0, 2.0)}, "above 0 m/s"),
-    ({"speed": (2.0, 1.0)}, "the lower first"),
-    ({"pause": (5.0, 1.0)}, "the lower first"),
-    ({"pause": (-1.0, 1.0)}, "0 s or more"),
-    ({"area": (0.0, 5.0)}, "above 0 m"),
-    ({"duration": -1.0}, "0 s or more"),
-    ({"start": "late"}, "steady, classic"),
-    ({"count": -1}, "0 or more"),
-])
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"speed": (0.0, 2.0)}, "no steady state exists"),
+        ({"speed": (-1.0, 2.0)}, "above 0 m/s"),
+        ({"speed": (2.0, 1.0)}, "the lower first"),
+        ({"pause": (5.0, 1.0)}, "the lower first"),
+        ({"pause": (-1.0, 1.0)}, "0 s or more"),
+        ({"area": (0.0, 5.0)}, "above 0 m"),
+        ({"duration": -1.0}, "0 s or more"),
+        ({"start": "late"}, "steady, classic"),
+        ({"count": -1}, "0 or more"),
+    ],
+)
 def test_refusals_say_why(change, words):
-    arguments = {"count": 2, "area": AREA, "speed": SPEED, "pause": PAUSE, "duration": 10.0, "seed": 1,
-                 "start": "steady"} | change
+    arguments = {
+        "count": 2,
+        "area": AREA,
+        "speed": SPEED,
+        "pause": PAUSE,
+        "duration": 10.0,
+        "seed": 1,
+        "start": "steady",
+    } | change
     with pytest.raises(ValueError, match=words):
         mobility.random_waypoint(**arguments)

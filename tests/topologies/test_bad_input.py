@@ -1,4 +1,5 @@
 """Bad input: one line a problem, with file, key, what was found and what would do."""
+
 from __future__ import annotations
 
 import pytest
@@ -9,7 +10,10 @@ GOOD = {
     "run": "duration = 60",
     "hosts": "count = 3",
     "mobility": 'model = "random_waypoint"\narea = [300, 200]',
-    "radio": "", "node": "", "workload": "", "tail": "",
+    "radio": "",
+    "node": "",
+    "workload": "",
+    "tail": "",
 }
 
 
@@ -48,71 +52,150 @@ ONE_PROBLEM = [
     ({"radio": 'model = "log_distance"\nrange = 5'}, "radio.range: found an unknown key; "),
     ({"node": "hello = 5"}, 'node.hello: found an unknown key; did you mean "hello_up"?'),
     ({"tail": "[workloud]\n"}, 'workloud: found an unknown key; did you mean "workload"?'),
-    ({"tail": "[[radio.links]]\nfrom = 0\nto = 1\nlos = 1\nloss = 1\n"},
-     'radio.links[0].los: found an unknown key; did you mean "loss"?'),
-    ({"tail": "[[faults]]\nat = 1\nhost = 1\naction = 'stop'\nfor = 2\n"}, "faults[0].for: found an unknown key; "),
-    ({"mobility": 'model = "random_waypoint"\narea = [300, 200]\npauses = [1, 2]'},
-     'mobility.pauses: found an unknown key; did you mean "pause"?'),
+    (
+        {"tail": "[[radio.links]]\nfrom = 0\nto = 1\nlos = 1\nloss = 1\n"},
+        'radio.links[0].los: found an unknown key; did you mean "loss"?',
+    ),
+    (
+        {"tail": "[[faults]]\nat = 1\nhost = 1\naction = 'stop'\nfor = 2\n"},
+        "faults[0].for: found an unknown key; ",
+    ),
+    (
+        {"mobility": 'model = "random_waypoint"\narea = [300, 200]\npauses = [1, 2]'},
+        'mobility.pauses: found an unknown key; did you mean "pause"?',
+    ),
     # missing
     ({"run": "seed = 1"}, "run.duration: found nothing; add it (s: how long the run lasts)"),
     ({"hosts": ""}, "hosts.count: found nothing; add it (how many hosts), or hosts.names"),
     ({"mobility": 'model = "random_waypoint"'}, "mobility.area: found nothing; add it (m: width and height)"),
-    ({"mobility": "area = [3, 4]"}, 'mobility: found neither a model nor a trace; add model = "random_waypoint" or'),
-    ({"tail": "[[faults]]\nat = 1\naction = 'stop'\n"}, "faults[0].host: found nothing; add it (by id or name)"),
+    (
+        {"mobility": "area = [3, 4]"},
+        'mobility: found neither a model nor a trace; add model = "random_waypoint" or',
+    ),
+    (
+        {"tail": "[[faults]]\nat = 1\naction = 'stop'\n"},
+        "faults[0].host: found nothing; add it (by id or name)",
+    ),
     # values out of range
     ({"run": "duration = 0"}, "run.duration: found 0; above 0"),
     ({"run": "duration = 60\nseed = -1"}, "run.seed: found -1; 0 or more"),
     ({"hosts": "count = 0"}, "hosts.count: found 0; 1 or more"),
     ({"mobility": 'model = "random_waypoint"\narea = [300, 200, 100]'}, "at most 2 of them"),
-    ({"mobility": 'model = "random_waypoint"\narea = [300, 200]\nspeed = [0, 2]'},
-     "mobility.speed: found a least speed of 0; above 0 m/s, because with 0 the mean speed falls"),
-    ({"mobility": 'model = "random_waypoint"\narea = [1e-5, 1e-5]\npause = [0, 0]'}, "mobility.area: found legs so short that there are"),
-    ({"mobility": 'model = "random_waypoint"\narea = [3, 4]\nspeed = [2, 1]'},
-     "mobility.speed: found 2 to 1; the lower first"),
+    (
+        {"mobility": 'model = "random_waypoint"\narea = [300, 200]\nspeed = [0, 2]'},
+        "mobility.speed: found a least speed of 0; above 0 m/s, because with 0 the mean speed falls",
+    ),
+    (
+        {"mobility": 'model = "random_waypoint"\narea = [1e-5, 1e-5]\npause = [0, 0]'},
+        "mobility.area: found legs so short that there are",
+    ),
+    (
+        {"mobility": 'model = "random_waypoint"\narea = [3, 4]\nspeed = [2, 1]'},
+        "mobility.speed: found 2 to 1; the lower first",
+    ),
     ({"radio": "loss = 1.5"}, "radio.loss: found 1.5; 1 or less"),
     ({"run": 'duration = 60\nworld = "netns"'}, 'run.world: found "netns"; one of "sim"'),
     ({"node": 'tree = "fixed"'}, 'node.tree: found "fixed"; one of "maodv"'),
-    ({"mobility": 'model = "random_waypont"\narea = [3, 4]'},
-     'mobility.model: found "random_waypont"; one of "random_waypoint" or "static", did you mean "random_waypoint"?'),
-    ({"hosts": 'names = ["a b", "c", "d"]'}, 'hosts.names[0]: found "a b"; 1 to 32 letters, digits, _, . or -'),
+    (
+        {"mobility": 'model = "random_waypont"\narea = [3, 4]'},
+        'mobility.model: found "random_waypont"; one of "random_waypoint" or "static", did you mean "random_waypoint"?',
+    ),
+    (
+        {"hosts": 'names = ["a b", "c", "d"]'},
+        'hosts.names[0]: found "a b"; 1 to 32 letters, digits, _, . or -',
+    ),
     # values that do not go together
-    ({"run": "duration = 60\nwarm_up = 60"}, "run.warm_up: found 60 in a run of 60 s; less than run.duration"),
-    ({"run": "duration = 60\nwarm_up = 55"},
-     "run.window: found [55, 50], which is empty; a run longer than warm_up + deadline, or a window of your own"),
-    ({"run": "duration = 60\nwindow = [10, 70]"}, "run.window: found [10, 70]; a span within [0, 60], the run"),
+    (
+        {"run": "duration = 60\nwarm_up = 60"},
+        "run.warm_up: found 60 in a run of 60 s; less than run.duration",
+    ),
+    (
+        {"run": "duration = 60\nwarm_up = 55"},
+        "run.window: found [55, 50], which is empty; a run longer than warm_up + deadline, or a window of your own",
+    ),
+    (
+        {"run": "duration = 60\nwindow = [10, 70]"},
+        "run.window: found [10, 70]; a span within [0, 60], the run",
+    ),
     ({"run": "duration = 60\nwindow = [-1, 7]"}, "run.window: found [-1, 7]; a span within [0, 60], the run"),
     ({"hosts": 'count = 2\nnames = ["a"]'}, "hosts.count: found 2 beside 1 names; leave hosts.count out"),
     ({"hosts": 'names = ["a", "b", "a"]'}, 'hosts.names: found "a" twice; names that differ'),
-    ({"mobility": 'model = "random_waypoint"\narea = [3, 4]\npause = [5, 1]'},
-     "mobility.pause: found 5 to 1; 0 s or more, the lower first"),
-    ({"mobility": 'model = "static"\npositions = [[1, 2]]'}, "mobility.positions: found 1 for 3 hosts; one for each host"),
+    (
+        {"mobility": 'model = "random_waypoint"\narea = [3, 4]\npause = [5, 1]'},
+        "mobility.pause: found 5 to 1; 0 s or more, the lower first",
+    ),
+    (
+        {"mobility": 'model = "static"\npositions = [[1, 2]]'},
+        "mobility.positions: found 1 for 3 hosts; one for each host",
+    ),
     ({"mobility": 'model = "static"\npositions = [[1, 2], [1, 2, 3], [1, 2]]'}, "the same number for all"),
-    ({"node": "hello_up = 5\nhello_window = 4"},
-     "node.hello_up: found 5 of the last 4 beacons; at most node.hello_window"),
+    (
+        {"node": "hello_up = 5\nhello_window = 4"},
+        "node.hello_up: found 5 of the last 4 beacons; at most node.hello_window",
+    ),
     ({"node": "rto_min = 3"}, "node.rto_initial: found 0.3; a value between rto_min = 3 and rto_max = 0.5"),
-    ({"radio": "base_rate = 1e6", "node": "base_rate = 6e6"},
-     "node.base_rate: found 6e+06 with radio.base_rate = 1e+06; leave node.base_rate out, it follows the radio"),
-    ({"workload": "kinds = 3\nsubscriptions = 4"}, "workload.subscriptions: found 4 of 3 kinds; at most workload.kinds"),
+    (
+        {"radio": "base_rate = 1e6", "node": "base_rate = 6e6"},
+        "node.base_rate: found 6e+06 with radio.base_rate = 1e+06; leave node.base_rate out, it follows the radio",
+    ),
+    (
+        {"workload": "kinds = 3\nsubscriptions = 4"},
+        "workload.subscriptions: found 4 of 3 kinds; at most workload.kinds",
+    ),
     ({"workload": "start = 60"}, "workload.start: found 60 in a run of 60 s; a time within the run"),
-    ({"tail": "[[workload.publish]]\nat = 61\nevent = { a = 1 }\n"}, "workload.publish[0].at: found 61 in a run of 60 s"),
-    ({"tail": "[[workload.subscribe]]\nat = 6\nuntil = 5\nfilter = 'a exists'\n"},
-     "workload.subscribe[0].until: found 5; a time after at = 6"),
-    ({"tail": "[[workload.publish]]\nhosts = [7]\nevent = { a = 1 }\n"},
-     "workload.publish[0].hosts: found host 7; an id from 0 to 2"),
-    ({"tail": "[[faults]]\nat = 1\nhost = 3\naction = 'stop'\n"}, "faults[0].host: found host 3; an id from 0 to 2"),
+    (
+        {"tail": "[[workload.publish]]\nat = 61\nevent = { a = 1 }\n"},
+        "workload.publish[0].at: found 61 in a run of 60 s",
+    ),
+    (
+        {"tail": "[[workload.subscribe]]\nat = 6\nuntil = 5\nfilter = 'a exists'\n"},
+        "workload.subscribe[0].until: found 5; a time after at = 6",
+    ),
+    (
+        {"tail": "[[workload.publish]]\nhosts = [7]\nevent = { a = 1 }\n"},
+        "workload.publish[0].hosts: found host 7; an id from 0 to 2",
+    ),
+    (
+        {"tail": "[[faults]]\nat = 1\nhost = 3\naction = 'stop'\n"},
+        "faults[0].host: found host 3; an id from 0 to 2",
+    ),
     ({"tail": "[[faults]]\nat = 60\nhost = 1\naction = 'stop'\n"}, "faults[0].at: found 60 in a run of 60 s"),
-    ({"tail": "[[faults]]\nat = 1\nhost = 'eve'\naction = 'stop'\n"},
-     'faults[0].host: found "eve", which is no host; the hosts have no names, give an id'),
-    ({"hosts": 'names = ["anna", "ben", "carl"]', "tail": "[[faults]]\nat = 1\nhost = 'bem'\naction = 'stop'\n"},
-     'faults[0].host: found "bem", which is no host; did you mean "ben"?'),
-    ({"tail": "[[faults]]\nat = 1\nlink = [1, 1]\naction = 'cut'\n"}, "faults[0].link: found host 1 at both ends;"),
-    ({"tail": "[[faults]]\nat = 1\nlink = [0, 9]\naction = 'cut'\n"}, "faults[0].link: found host 9; an id from 0 to 2"),
-    ({"tail": "[[faults]]\nat = 1\nhost = 0\nlink = [0, 1]\naction = 'stop'\n"},
-     "faults[0].link: found an unknown key; a fault strikes a host or a link, take one of them out"),
-    ({"tail": "[[faults]]\nat = 1\nhost = 0\naction = 'cut'\n"}, 'faults[0].action: found "cut"; one of "stop", "crash" or'),
+    (
+        {"tail": "[[faults]]\nat = 1\nhost = 'eve'\naction = 'stop'\n"},
+        'faults[0].host: found "eve", which is no host; the hosts have no names, give an id',
+    ),
+    (
+        {
+            "hosts": 'names = ["anna", "ben", "carl"]',
+            "tail": "[[faults]]\nat = 1\nhost = 'bem'\naction = 'stop'\n",
+        },
+        'faults[0].host: found "bem", which is no host; did you mean "ben"?',
+    ),
+    (
+        {"tail": "[[faults]]\nat = 1\nlink = [1, 1]\naction = 'cut'\n"},
+        "faults[0].link: found host 1 at both ends;",
+    ),
+    (
+        {"tail": "[[faults]]\nat = 1\nlink = [0, 9]\naction = 'cut'\n"},
+        "faults[0].link: found host 9; an id from 0 to 2",
+    ),
+    (
+        {"tail": "[[faults]]\nat = 1\nhost = 0\nlink = [0, 1]\naction = 'stop'\n"},
+        "faults[0].link: found an unknown key; a fault strikes a host or a link, take one of them out",
+    ),
+    (
+        {"tail": "[[faults]]\nat = 1\nhost = 0\naction = 'cut'\n"},
+        'faults[0].action: found "cut"; one of "stop", "crash" or',
+    ),
     ({"tail": "[[radio.links]]\nfrom = 1\nto = 1\nloss = 1\n"}, "radio.links[0]: found host 1 at both ends;"),
-    ({"tail": "[[radio.links]]\nfrom = 1\nto = 8\nloss = 1\n"}, "radio.links[0].to: found host 8; an id from 0 to 2"),
-    ({"tail": "[[radio.links]]\nfrom = 1\nto = 2\nloss = 1\n" * 2}, "radio.links[1]: found 1 to 2 a second time;"),
+    (
+        {"tail": "[[radio.links]]\nfrom = 1\nto = 8\nloss = 1\n"},
+        "radio.links[0].to: found host 8; an id from 0 to 2",
+    ),
+    (
+        {"tail": "[[radio.links]]\nfrom = 1\nto = 2\nloss = 1\n" * 2},
+        "radio.links[1]: found 1 to 2 a second time;",
+    ),
 ]
 
 
@@ -123,24 +206,43 @@ def test_one_line(tmp_path, changes, told):
     assert told in problems[0]
 
 
-@pytest.mark.parametrize(("text", "told"), [
-    ("[run]\nduration = 60\nx y\n", "not TOML: "),
-    ("[run]\nduration = 60\nduration = 60\n", "not TOML: "),
-])
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[run]\nduration = 60\nx y\n", "not TOML: "),
+        ("[run]\nduration = 60\nduration = 60\n", "not TOML: "),
+    ],
+)
 def test_not_toml_names_the_line(tmp_path, text, told):
     (problem,) = _problems(tmp_path, text)
     assert told in problem and "line 3" in problem
 
 
 def test_sections_that_are_no_tables(tmp_path):
-    problems = _problems(tmp_path, "run = 1\nhosts = 'x'\nmobility = []\nradio = 0\nnode = 0\nworkload = 0\nfaults = 1\n")
+    problems = _problems(
+        tmp_path, "run = 1\nhosts = 'x'\nmobility = []\nradio = 0\nnode = 0\nworkload = 0\nfaults = 1\n"
+    )
     assert {problem.split(":")[0] for problem in problems} == {
-        "run", "hosts", "mobility", "radio", "node", "workload", "faults"}
+        "run",
+        "hosts",
+        "mobility",
+        "radio",
+        "node",
+        "workload",
+        "faults",
+    }
 
 
 def test_all_problems_at_once(tmp_path):
-    problems = _problems(tmp_path, _text({"run": "duration = -1\nsede = 1", "radio": "loss = 2", "hosts": "count = 'x'"}))
-    assert {problem.split(":")[0] for problem in problems} == {"run.duration", "run.sede", "radio.loss", "hosts.count"}
+    problems = _problems(
+        tmp_path, _text({"run": "duration = -1\nsede = 1", "radio": "loss = 2", "hosts": "count = 'x'"})
+    )
+    assert {problem.split(":")[0] for problem in problems} == {
+        "run.duration",
+        "run.sede",
+        "radio.loss",
+        "hosts.count",
+    }
 
 
 def test_no_such_scenario(tmp_path):
@@ -154,29 +256,41 @@ def test_no_such_scenario(tmp_path):
 
 
 # ---- traces ----------------------------------------------------------------------------------------------
-def _with_trace(tmp_path, rest: str = "", duration: float = 60, hosts: str = "", trace: str = "t.movements") -> list[str]:
+def _with_trace(
+    tmp_path, rest: str = "", duration: float = 60, hosts: str = "", trace: str = "t.movements"
+) -> list[str]:
     (tmp_path / "t.movements").write_text("0 1 1 40 2 2\n0 3 3 40 4 4\n")
-    return _problems(tmp_path, f'[run]\nduration = {duration}\n{hosts}\n[mobility]\ntrace = "{trace}"\n{rest}\n')
+    return _problems(
+        tmp_path, f'[run]\nduration = {duration}\n{hosts}\n[mobility]\ntrace = "{trace}"\n{rest}\n'
+    )
 
 
 def test_missing_trace(tmp_path):
     (problem,) = _with_trace(tmp_path, trace="traces/gone.movements")
-    assert problem.startswith("mobility.trace: ") and problem.endswith("gone.movements: no such file; check the name")
+    assert problem.startswith("mobility.trace: ") and problem.endswith(
+        "gone.movements: no such file; check the name"
+    )
 
 
 def test_trace_shorter_than_the_run(tmp_path):
-    assert _with_trace(tmp_path) == ["run.duration: found 60, but the trace lasts 40 s; at most 40, or a longer trace"]
+    assert _with_trace(tmp_path) == [
+        "run.duration: found 60, but the trace lasts 40 s; at most 40, or a longer trace"
+    ]
     assert _with_trace(tmp_path, "start = 15", 30) == [
-        "run.duration: found 30, but the trace lasts 25 s from mobility.start = 15 on; at most 25, or a longer trace"]
+        "run.duration: found 30, but the trace lasts 25 s from mobility.start = 15 on; at most 25, or a longer trace"
+    ]
     assert _with_trace(tmp_path, "start = 50", 30) == [
-        "mobility.start: found 50 in a trace of 40 s; a time within the trace"]
+        "mobility.start: found 50 in a trace of 40 s; a time within the trace"
+    ]
 
 
 def test_fewer_hosts_in_the_trace_than_asked(tmp_path):
     assert _with_trace(tmp_path, duration=30, hosts="[hosts]\ncount = 3") == [
-        "hosts.count: found 3 hosts, but the trace has 2; at most 2, or another trace"]
+        "hosts.count: found 3 hosts, but the trace has 2; at most 2, or another trace"
+    ]
     assert _with_trace(tmp_path, duration=30, hosts='[hosts]\nnames = ["a", "b", "c"]') == [
-        "hosts.names: found 3 hosts, but the trace has 2; at most 2, or another trace"]
+        "hosts.names: found 3 hosts, but the trace has 2; at most 2, or another trace"
+    ]
 
 
 def test_a_trace_where_nothing_moves_lasts_for_ever(tmp_path):
@@ -195,13 +309,16 @@ def test_damaged_trace_names_its_line(tmp_path):
 def test_trace_of_unknown_format(tmp_path):
     (tmp_path / "t.dat").write_text("0 1 1\n")
     (problem,) = _with_trace(tmp_path, trace="t.dat")
-    assert problem == ('mobility.trace: found "t.dat" whose format its name does not tell; '
-                       'add format = "bonnmotion" or "ns2"')
+    assert problem == (
+        'mobility.trace: found "t.dat" whose format its name does not tell; '
+        'add format = "bonnmotion" or "ns2"'
+    )
     (problem,) = _with_trace(tmp_path, rest='format = "gpx"')
     assert problem == 'mobility.format: found "gpx"; one of "bonnmotion" or "ns2"'
 
 
 def test_a_trace_and_a_model_exclude_each_other(tmp_path):
     (problem,) = _with_trace(tmp_path, duration=30, rest='model = "static"')
-    assert problem == ("mobility.model: found an unknown key; a trace and a model exclude each other, "
-                       "take one of them out")
+    assert problem == (
+        "mobility.model: found an unknown key; a trace and a model exclude each other, take one of them out"
+    )

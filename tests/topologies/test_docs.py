@@ -1,4 +1,5 @@
 """docs/scenario.md has a row for every key of the schema, with its default, range and meaning."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -47,7 +48,12 @@ def _default(key: str, field, special: dict[str, str]) -> str:
 def _range(field) -> str:
     words = []
     for bound in field.metadata:
-        for kind, text in ((Gt, "above {0.gt:g}"), (Ge, "from {0.ge:g}"), (Lt, "below {0.lt:g}"), (Le, "to {0.le:g}")):
+        for kind, text in (
+            (Gt, "above {0.gt:g}"),
+            (Ge, "from {0.ge:g}"),
+            (Lt, "below {0.lt:g}"),
+            (Le, "to {0.le:g}"),
+        ):
             if isinstance(bound, kind):
                 words.append(text.format(bound))
         if isinstance(bound, MinLen) and bound.min_length > 0:
@@ -61,8 +67,10 @@ def _range(field) -> str:
 def rows(heading: str) -> list[str]:
     """The section's table as the page must have it."""
     schema, special = SECTIONS[heading]
-    return [f"| `{field.alias or name}` | {_default(name, field, special)} | {_range(field)} | {field.description} |"
-            for name, field in schema.model_fields.items()]
+    return [
+        f"| `{field.alias or name}` | {_default(name, field, special)} | {_range(field)} | {field.description} |"
+        for name, field in schema.model_fields.items()
+    ]
 
 
 @pytest.mark.parametrize("heading", SECTIONS)

@@ -1,4 +1,5 @@
 """The named scenarios load, are listed in the README beside them, and are what they say they are."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -44,7 +45,12 @@ def test_park_30_is_as_the_issue_says():
     scenario = _load("park-30")
     motion, work = scenario.mobility, scenario.workload
     assert (len(scenario.names), scenario.run.duration, scenario.run.warm_up) == (30, 300.0, 30.0)
-    assert (motion.area, motion.speed, motion.pause, motion.start) == ((600, 600), (0.5, 2), (0, 30), "steady")
+    assert (motion.area, motion.speed, motion.pause, motion.start) == (
+        (600, 600),
+        (0.5, 2),
+        (0, 30),
+        "steady",
+    )
     assert (scenario.radio.model, scenario.radio.range) == ("unit_disk", 150.0)
     assert (work.kinds, work.subscriptions, work.publish_interval) == (20, 2, 5.0)
 

@@ -1,4 +1,5 @@
 """A scenario is read, completed, written and read again; its movement is that of model or trace."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -31,7 +32,12 @@ def test_defaults(tmp_path):
     scenario = load(tmp_path, BASE)
     assert scenario.run.name == "some"
     assert (scenario.run.warm_up, scenario.run.deadline, scenario.run.window) == (0.0, 10.0, (0.0, 50.0))
-    assert (scenario.run.seed, scenario.run.world, scenario.run.journal, scenario.run.capture) == (1, "sim", False, True)
+    assert (scenario.run.seed, scenario.run.world, scenario.run.journal, scenario.run.capture) == (
+        1,
+        "sim",
+        False,
+        True,
+    )
     assert scenario.names == ["0", "1", "2"]
     assert scenario.radio == UnitDiskRadio(range=150.0)
     assert (scenario.workload.kinds, scenario.workload.subscriptions) == (20, 2)
@@ -46,24 +52,38 @@ def test_the_radio_tells_the_node_its_rates(tmp_path):
 def test_explicit_workload_switches_the_generator_off(tmp_path):
     text = BASE + "[[workload.subscribe]]\nfilter = 'a exists'\n"
     assert load(tmp_path, text).workload.kinds == load(tmp_path, text).workload.subscriptions == 0
-    assert load(tmp_path, text + "[[workload.publish]]\nevent = { a = 1, b = 'x', c = true, d = 0.5 }\n"
-                ).workload.publish[0].event == {"a": 1, "b": "x", "c": True, "d": 0.5}
+    assert load(
+        tmp_path, text + "[[workload.publish]]\nevent = { a = 1, b = 'x', c = true, d = 0.5 }\n"
+    ).workload.publish[0].event == {"a": 1, "b": "x", "c": True, "d": 0.5}
     both = load(tmp_path, BASE + "[workload]\nkinds = 3\n[[workload.subscribe]]\nfilter = 'a exists'\n")
     assert (both.workload.kinds, both.workload.subscriptions) == (3, 2)
 
 
 def test_overrides_under_dotted_keys_and_as_tables(tmp_path):
-    scenario = load(tmp_path, BASE, {"run.seed": 7, "radio": {"range": 80.0}, "node.hello_interval": 2.0,
-                                     "mobility": {"start": "classic"}})
+    scenario = load(
+        tmp_path,
+        BASE,
+        {
+            "run.seed": 7,
+            "radio": {"range": 80.0},
+            "node.hello_interval": 2.0,
+            "mobility": {"start": "classic"},
+        },
+    )
     assert (scenario.run.seed, scenario.radio.range, scenario.node.hello_interval) == (7, 80.0, 2.0)
     assert (scenario.mobility.start, scenario.mobility.area) == ("classic", (300.0, 200.0))
-    with pytest.raises(topologies.ScenarioError, match=r"run\.sed: found an unknown key; did you mean \"seed\""):
+    with pytest.raises(
+        topologies.ScenarioError, match=r"run\.sed: found an unknown key; did you mean \"seed\""
+    ):
         load(tmp_path, BASE, {"run.sed": 7})
 
 
 def test_hosts_are_named_or_numbered_and_known_by_ids(tmp_path):
     text = BASE.replace("count = 3", 'names = ["anna", "ben", "carl"]')
-    scenario = load(tmp_path, text + """
+    scenario = load(
+        tmp_path,
+        text
+        + """
 [[radio.links]]
 from = "anna"
 to = 2
@@ -79,24 +99,32 @@ action = "cut"
 [[workload.publish]]
 hosts = ["ben", 0]
 event = { a = 1 }
-""")
+""",
+    )
     assert scenario.names == ["anna", "ben", "carl"]
     link = scenario.radio.links[0]
     assert (link.from_, link.to, link.loss) == (0, 2, 0.5)
-    assert scenario.faults == (HostFault(at=5.0, host=1, action="crash"), LinkFault(at=9.0, link=(2, 0), action="cut"))
+    assert scenario.faults == (
+        HostFault(at=5.0, host=1, action="crash"),
+        LinkFault(at=9.0, link=(2, 0), action="cut"),
+    )
     assert scenario.workload.publish[0].hosts == (1, 0)
     assert scenario.movement().names == scenario.names
 
 
 def test_static_places(tmp_path):
-    scenario = load(tmp_path, '[run]\nduration = 20\n[mobility]\nmodel = "static"\npositions = [[0, 0], [5.5, 1]]\n')
+    scenario = load(
+        tmp_path, '[run]\nduration = 20\n[mobility]\nmodel = "static"\npositions = [[0, 0], [5.5, 1]]\n'
+    )
     movement = scenario.movement()
     assert (len(movement), movement.duration) == (2, 20.0)
     assert movement.positions(13.0).tolist() == [[0, 0], [5.5, 1]]
 
 
 def test_random_waypoint_follows_the_seed(tmp_path):
-    one, same, other = (load(tmp_path, BASE, {"run.seed": seed}).movement().positions(30.0) for seed in (1, 1, 2))
+    one, same, other = (
+        load(tmp_path, BASE, {"run.seed": seed}).movement().positions(30.0) for seed in (1, 1, 2)
+    )
     assert (one == same).all() and (one != other).any()
 
 
@@ -104,8 +132,10 @@ def test_a_trace_is_cut_to_the_run(tmp_path):
     (tmp_path / "traces").mkdir()
     whole = mobility.random_waypoint(5, (100, 100), (1, 2), (0, 9), 200, seed=4)
     mobility.write(whole, tmp_path / "traces/t.movements.gz")
-    scenario = load(tmp_path, '[run]\nduration = 60\n[hosts]\ncount = 4\n[mobility]\n'
-                              'trace = "traces/t.movements.gz"\nstart = 30\n')
+    scenario = load(
+        tmp_path,
+        '[run]\nduration = 60\n[hosts]\ncount = 4\n[mobility]\ntrace = "traces/t.movements.gz"\nstart = 30\n',
+    )
     movement = scenario.movement()
     assert (len(movement), movement.duration, scenario.mobility.format) == (4, 60.0, "bonnmotion")
     for t in np.linspace(0, 60, 13):
@@ -113,9 +143,14 @@ def test_a_trace_is_cut_to_the_run(tmp_path):
 
 
 def test_all_hosts_of_a_trace_by_default_with_its_names(tmp_path):
-    (tmp_path / "x.scen").write_text('$node_(6) set X_ 1\n$node_(9) set X_ 7\n$ns_ at 0 "$node_(9) setdest 99 0 1"\n')
-    scenario = load(tmp_path, '[run]\nduration = 60\n[mobility]\ntrace = "x.scen"\n'
-                              '[[faults]]\nat = 1\nhost = "9"\naction = "stop"\n')
+    (tmp_path / "x.scen").write_text(
+        '$node_(6) set X_ 1\n$node_(9) set X_ 7\n$ns_ at 0 "$node_(9) setdest 99 0 1"\n'
+    )
+    scenario = load(
+        tmp_path,
+        '[run]\nduration = 60\n[mobility]\ntrace = "x.scen"\n'
+        '[[faults]]\nat = 1\nhost = "9"\naction = "stop"\n',
+    )
     assert (scenario.names, scenario.mobility.format, scenario.faults[0].host) == (["6", "9"], "ns2", 1)
     assert scenario.movement().names == ["6", "9"]
 
@@ -130,13 +165,17 @@ def test_a_changed_trace_is_read_again(tmp_path):
 @pytest.mark.parametrize("start", [0, 17.3])
 def test_a_run_repeats_from_its_own_directory(tmp_path, start):
     """The copy of the movement and the resolved scenario give the same movement bit by bit."""
-    mobility.write(mobility.random_waypoint(4, (90, 90), (1, 2), (0, 9), 90.7, seed=4), tmp_path / "t.ns_movements")
+    mobility.write(
+        mobility.random_waypoint(4, (90, 90), (1, 2), (0, 9), 90.7, seed=4), tmp_path / "t.ns_movements"
+    )
     first = load(tmp_path, f'[run]\nduration = 60.1\n[mobility]\ntrace = "t.ns_movements"\nstart = {start}\n')
     out = tmp_path / "out"
     out.mkdir()
     mobility.write(first.movement(), out / "trace.movements.gz")
     again = load(out, first.to_toml("trace.movements.gz"), name="scenario.toml")
-    assert again.mobility == Trace(trace=str((out / "trace.movements.gz").resolve()), format="bonnmotion", start=0.0)
+    assert again.mobility == Trace(
+        trace=str((out / "trace.movements.gz").resolve()), format="bonnmotion", start=0.0
+    )
     assert again.model_copy(update={"mobility": first.mobility}) == first
     for one, other in zip(first.movement().trajectories, again.movement().trajectories):
         assert (one.times == other.times).all() and (one.points == other.points).all()
@@ -150,40 +189,78 @@ def test_the_model_stays_in_the_written_scenario(tmp_path):
 numbers = st.floats(0.5, 1e4).map(lambda value: round(value, 4)) | st.integers(1, 500)
 
 
+def some(**optional):
+    """Tables with any of these keys."""
+    return st.fixed_dictionaries({}, optional=optional)
+
+
+def runs():
+    names = st.text("abc-. \"'\\é", min_size=1, max_size=8)
+    return some(
+        warm_up=st.integers(0, 9),
+        deadline=st.floats(0.1, 9.0),
+        seed=st.integers(0, 2**63 - 1),
+        name=names,
+        journal=st.booleans(),
+        capture=st.booleans(),
+    )
+
+
+def motions(count: int):
+    pair = st.lists(numbers, min_size=2, max_size=2)
+    model = st.fixed_dictionaries(
+        {"model": st.just("random_waypoint"), "area": st.lists(st.integers(50, 900), min_size=2, max_size=2)},
+        optional={"speed": st.just([1, 2.5]), "start": st.sampled_from(["steady", "classic"])},
+    )
+    places = st.lists(pair, min_size=count, max_size=count)
+    return model | st.fixed_dictionaries({"model": st.just("static"), "positions": places})
+
+
+def radios():
+    log_distance = st.fixed_dictionaries(
+        {"model": st.just("log_distance")},
+        optional={"tx_power": st.floats(-10, 30), "exponent": st.floats(2, 5), "shadowing": st.floats(0, 9)},
+    )
+    return some(range=numbers, loss=st.floats(0, 1)) | log_distance
+
+
+def workloads(host):
+    value = st.text(max_size=5) | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(-1e9, 1e9)
+    event = st.dictionaries(st.sampled_from(["a", "b c", "é"]), value, min_size=1)
+    publish = st.fixed_dictionaries(
+        {"event": event},
+        optional={"hosts": st.lists(host, min_size=1), "at": st.floats(0, 20), "every": numbers},
+    )
+    subscribe = st.fixed_dictionaries({"filter": st.text(min_size=1, max_size=9)})
+    return some(
+        kinds=st.integers(2, 50),
+        publish_interval=st.integers(0, 9) | st.floats(0, 9),
+        publish=st.lists(publish, max_size=2),
+        subscribe=st.lists(subscribe, max_size=2),
+    )
+
+
 @st.composite
 def tables(draw):
     """Scenarios over all sections: what the schema takes must survive writing and reading."""
     count = draw(st.integers(1, 6))
-    duration = draw(st.integers(30, 900))
     host = st.integers(0, count - 1)
-    run = {"duration": duration, **draw(st.fixed_dictionaries({}, optional={
-        "warm_up": st.integers(0, 9), "deadline": st.floats(0.1, 9.0), "seed": st.integers(0, 2**63 - 1),
-        "name": st.text("abc-. \"'\\é", min_size=1, max_size=8), "journal": st.booleans(), "capture": st.booleans()}))}
-    motion = draw(st.one_of(
-        st.fixed_dictionaries({"model": st.just("random_waypoint"), "area": st.lists(numbers, min_size=2, max_size=2)},
-                              optional={"speed": st.just([1, 2.5]), "start": st.sampled_from(["steady", "classic"])}),
-        st.fixed_dictionaries({"model": st.just("static"), "positions": st.lists(
-            st.lists(numbers, min_size=2, max_size=2), min_size=count, max_size=count)})))
-    radio = draw(st.one_of(
-        st.fixed_dictionaries({}, optional={"range": numbers, "loss": st.floats(0, 1)}),
-        st.fixed_dictionaries({"model": st.just("log_distance")}, optional={
-            "tx_power": st.floats(-10, 30), "exponent": st.floats(2, 5), "shadowing": st.floats(0, 9)})))
+    radio = draw(radios())
     if count > 1:
         radio["links"] = [{"from": 0, "to": count - 1, "loss": draw(st.floats(0, 1))}]
-    attributes = st.dictionaries(st.sampled_from(["a", "b c", "é"]), st.text(max_size=5) | st.booleans()
-                                 | st.integers(-2**53, 2**53) | st.floats(-1e9, 1e9), min_size=1)
-    found = {"run": run, "hosts": draw(st.sampled_from(
-        [{"count": count}, {"names": [f"n{k}" for k in range(count)]}])), "mobility": motion, "radio": radio,
-        "node": draw(st.fixed_dictionaries({}, optional={"hello_interval": st.floats(0.1, 9), "secret": st.text(max_size=9),
-                                                         "multicast": st.booleans()})),
-        "workload": draw(st.fixed_dictionaries({}, optional={
-            "kinds": st.integers(2, 50), "publish_interval": st.integers(0, 9) | st.floats(0, 9),
-            "publish": st.lists(st.fixed_dictionaries({"event": attributes}, optional={
-                "hosts": st.lists(host, min_size=1), "at": st.floats(0, 20), "every": numbers}), max_size=2),
-            "subscribe": st.lists(st.fixed_dictionaries({"filter": st.text(min_size=1, max_size=9)}), max_size=2)})),
-        "faults": draw(st.lists(st.fixed_dictionaries({"at": st.floats(0, 20), "host": host, "action": st.sampled_from(
-            ["stop", "crash", "start"])}), max_size=2))}
-    return found
+    fault = st.fixed_dictionaries(
+        {"at": st.floats(0, 20), "host": host, "action": st.sampled_from(["stop", "crash", "start"])}
+    )
+    node = some(hello_interval=st.floats(0.1, 9), secret=st.text(max_size=9), multicast=st.booleans())
+    return {
+        "run": draw(runs()) | {"duration": draw(st.integers(30, 900))},
+        "hosts": draw(st.sampled_from([{"count": count}, {"names": [f"n{k}" for k in range(count)]}])),
+        "mobility": draw(motions(count)),
+        "radio": radio,
+        "node": draw(node),
+        "workload": draw(workloads(host)),
+        "faults": draw(st.lists(fault, max_size=2)),
+    }
 
 
 @settings(max_examples=80, deadline=None, derandomize=True)
