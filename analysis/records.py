@@ -32,6 +32,7 @@ _NAMED = {
 _PLAIN = {"int": T.LongType(), "float": T.DoubleType(), "text": T.StringType(), "bool": T.BooleanType()}
 _HEAD = T.StructType([T.StructField("t", T.DoubleType()), T.StructField("node", T.LongType()),
                       T.StructField("kind", T.StringType())])
+ROW_GROUP = 50_000  # lines
 # where a line stands, to order the records of one instant: start of the file's block, then the row
 _LINE = T.StructType([T.StructField("block", T.LongType(), False), T.StructField("row", T.LongType(), False)])
 _TOKEN = re.compile(r"\s*(list<|[{}<>:,?]|\w+)")
@@ -128,8 +129,7 @@ def _sink(columns: dict[str, list[str]], place: dict[str, str], out: str):
         part = TaskContext.get().partitionId()
         writers: dict[str, pq.ParquetWriter] = {}
         try:
-            for batch in batches:
-                table = pa.Table.from_batches([batch])
+            for table in _gathered(batches):
                 yield from (table.group_by(["kind", "node"]).aggregate([([], "count_all"), ("t", "max")])
                             .rename_columns(["kind", "node", "n", "last"]).to_batches())
                 for kind in set(pc.unique(table["kind"]).to_pylist()) & columns.keys():
@@ -146,6 +146,18 @@ def _sink(columns: dict[str, list[str]], place: dict[str, str], out: str):
             for writer in writers.values():
                 writer.close()
     return write
+
+
+def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Batches put together to tables of a size that is worth a row group."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(b.num_rows for b in waiting) >= ROW_GROUP:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting)
 
 
 def _read(spark: SparkSession, path: Path, schema: T.StructType) -> DataFrame:

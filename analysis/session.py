@@ -25,6 +25,9 @@ _COMMON = {
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.pythonUDF.arrow.enabled": "true",
+    # Spark asks for a batch's bytes at every row, and over null lists the answer takes as long as the batch
+    # has rows: small batches keep that from growing with the square
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "500",
     "spark.sql.session.timeZone": "UTC",
     # node files are many and small: do not count the opening of one as 4 MB of work
     "spark.sql.files.openCostInBytes": "65536",
@@ -43,7 +46,8 @@ _EMBEDDED = {
     # second compiler cost more than they save (measured, docs/analysis.md)
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData "
+                                     "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false",
     "spark.shuffle.compress": "false",
     "spark.rdd.compress": "false",
 }
