@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from hashlib import blake2s
 from hmac import compare_digest
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import cbor2
@@ -119,7 +120,7 @@ def decode(datagram: bytes, secret: bytes = b"") -> Datagram:
         raise Malformed("epoch", "is 0")
     body = _verified(datagram, flags, secret)[_LAYOUT.size:]
     items = _loads(body)
-    if type(items) is not tuple:
+    if type(items) is not list:
         raise Malformed("message", "the body is no array")
     if not items:
         raise Malformed("short", "no message")
@@ -199,10 +200,10 @@ _NO_TAGS = _NoTags()
 
 
 def _loads(encoded: bytes) -> Any:
-    """The value of canonical CBOR, arrays as tuples, maps as frozendicts (a memoised decode is shared)."""
+    """The value of canonical CBOR, of Python's own types only; Malformed if it is any other CBOR."""
     try:
         value = cbor2.loads(encoded, max_depth=_HEADER.max_depth, allow_indefinite=False,
-                            allow_duplicate_keys=False, strict_hashable_types=True, immutable=True,
+                            allow_duplicate_keys=False, strict_hashable_types=True,
                             semantic_decoders=_NO_TAGS)
         again = cbor2.dumps(value)
     except (cbor2.CBORError, ValueError, TypeError, OverflowError) as error:
@@ -230,17 +231,15 @@ def _check(kind: schema.Type, outward: bool) -> Check:
     if kind.kind in ("text", "bytes"):
         return _text(kind.bound) if kind.kind == "text" else _bytes(kind.bound)
     if kind.kind in ("list", "tuple"):
-        if all(item.kind in schema.UNSIGNED for item in kind.items) and kind.kind == "tuple":
-            check = _integers([_range(item.kind) for item in kind.items])
-        else:
-            inner = [_check(item, outward) for item in kind.items]
-            check = _list(kind.bound, inner[0]) if kind.kind == "list" else _tuple(inner)
-        return (lambda value: check(tuple(value))) if outward else check
+        if kind.kind == "tuple" and all(item.kind in schema.UNSIGNED for item in kind.items):
+            return _integers([_range(item.kind) for item in kind.items], outward)
+        inner = [_check(item, outward) for item in kind.items]
+        return _list(kind.bound, inner[0], outward) if kind.kind == "list" else _tuple(inner, outward)
     if kind.kind == "optional":
         some = _check(kind.items[0], outward)
         return lambda value: None if value is None else some(value)
     plain, out = {"f64": (_f64, _f64_out), "bool": (_bool, _bool),
-                  "attributes": (_attributes, _attributes_out),
+                  "attributes": (_attributes_in, _attributes_out),
                   "filter": (_filter_in, _filter_out),
                   "message": (lambda value: _unpack(value, "inside"), lambda value: _pack(value, "inside")),
                   }[kind.kind]
@@ -275,35 +274,40 @@ def _bytes(bound: int) -> Check:
     return check
 
 
-def _list(bound: int, item: Check) -> Check:
-    def check(value: Any) -> tuple:
-        if type(value) is not tuple or len(value) > bound:
+# Arrays come from cbor2 as lists, which it also encodes faster than tuples; in messages they are tuples.
+
+
+def _list(bound: int, item: Check, outward: bool) -> Check:
+    make = list if outward else tuple
+
+    def check(value: Any) -> Any:
+        if not isinstance(value, (list, tuple)) or len(value) > bound:
             raise _Wrong(f"is no array of at most {bound} items")
-        return tuple([item(one) for one in value])
+        return make([item(one) for one in value])
     return check
 
 
-def _tuple(items: list[Check]) -> Check:
-    size = len(items)
+def _tuple(items: list[Check], outward: bool) -> Check:
+    size, make = len(items), list if outward else tuple
 
-    def check(value: Any) -> tuple:
-        if type(value) is not tuple or len(value) != size:
+    def check(value: Any) -> Any:
+        if not isinstance(value, (list, tuple)) or len(value) != size:
             raise _Wrong(f"is no array of {size} items")
-        return tuple([item(one) for item, one in zip(items, value)])
+        return make([item(one) for item, one in zip(items, value)])
     return check
 
 
-def _integers(ranges: list[tuple[int, int]]) -> Check:
+def _integers(ranges: list[tuple[int, int]], outward: bool) -> Check:
     """A tuple of unsigned integers only, the most frequent one by far, without a call for each."""
-    size = len(ranges)
+    size, make = len(ranges), list if outward else tuple
 
-    def check(value: Any) -> tuple:
-        if type(value) is not tuple or len(value) != size:
+    def check(value: Any) -> Any:
+        if not isinstance(value, (list, tuple)) or len(value) != size:
             raise _Wrong(f"is no array of {size} items")
         for one, (low, high) in zip(value, ranges):
             if type(one) is not int or not low <= one <= high:
                 raise _Wrong(f"holds no integer from {low} to {high} where it should")
-        return value
+        return make(value)
     return check
 
 
@@ -324,18 +328,23 @@ def _bool(value: Any) -> bool:
     return value
 
 
-def _attributes(value: Any) -> Mapping:
-    if type(value) is not cbor2.frozendict and type(value) is not dict:
+def _attributes_in(value: Any) -> Mapping:
+    # Read-only: the simulator decodes a datagram once for all who hear it.
+    return MappingProxyType(_attributes(value))
+
+
+def _attributes_out(value: Any) -> dict:
+    return _attributes(value if type(value) is dict or not isinstance(value, Mapping) else dict(value))
+
+
+def _attributes(value: Any) -> dict:
+    if type(value) is not dict:
         raise _Wrong("is no map")
     try:
         check_attributes(value)
     except FilterError as error:
         raise _Wrong(f"is not to be believed: {error}") from None
     return value
-
-
-def _attributes_out(value: Any) -> Mapping:
-    return _attributes(value if type(value) is dict else dict(value))
 
 
 def _filter_in(value: Any) -> Filter:
@@ -381,7 +390,7 @@ def _message(key: str) -> Any:
     return cls
 
 
-def _pack(message: Message, place: str) -> tuple:
+def _pack(message: Message, place: str) -> list:
     """What CBOR carries for a message; ValueError if it is not as the schema has it."""
     kind = _KINDS.get(getattr(message, "code", None))
     if kind is None or type(message) is not kind.cls:
@@ -390,14 +399,14 @@ def _pack(message: Message, place: str) -> tuple:
         how = "by itself" if place == "hop" else "inside others"
         raise ValueError(f"{message.name} does not travel {how}")
     try:
-        return (kind.cls.code, *[check(value) for check, value in zip(kind.outward, message)])
+        return [kind.cls.code, *[check(value) for check, value in zip(kind.outward, message)]]
     except (_Wrong, TypeError, UnicodeEncodeError):
         raise ValueError(_first_fault(kind.cls, kind.outward, message)) from None
 
 
 def _unpack(item: Any, place: str) -> Message:
     """The message in a decoded CBOR value; Malformed if it is not as the schema has it."""
-    if type(item) is not tuple or not item or type(item[0]) is not int:  # True is no 1 here
+    if type(item) is not list or not item or type(item[0]) is not int:  # True is no 1 here
         raise Malformed("message", "no array that begins with a code")
     kind = _KINDS.get(item[0])
     if kind is None:
