@@ -2,7 +2,7 @@
 
 The world checks for a cycle at every instant at which a link comes to exist (maodv_world.py). Each history is a function of
 its seed. That these histories can fail was tried by taking away one rule of join.py at a time (that a pending root
-refuses; that an answer comes from a root only): each time links closed cycles.
+refuses; that only a root grants; that ACTIVATE must come over the link that is the pointer): each time links closed cycles.
 """
 from __future__ import annotations
 
