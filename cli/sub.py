@@ -1,0 +1,40 @@
+"""`roamcast sub`: print the events that match, one JSON object a line, until Ctrl-C."""
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+HELP = "print the events that match, through this host's node"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--control", type=Path, required=True, metavar="PATH", help="the node's control socket")
+    parser.add_argument("filters", nargs="+", metavar="FILTER", help="""'kind = "temp" and value > 30'""")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ends with 0 at Ctrl-C and with 2 when the node goes away."""
+    import json
+    import sys
+
+    from cli.errors import UserError
+    from node.client import Client, ClientError
+    from node.lines import attributes_out
+
+    try:
+        with Client(args.control) as client:
+            for text in args.filters:
+                print(f"subscribed: {client.subscribe(text)}", file=sys.stderr, flush=True)
+            lost = 0
+            while True:
+                event = client.receive()
+                print(json.dumps({"event": event.id, "attributes": attributes_out(event.attributes),
+                                  "bytes": len(event.payload), "hops": event.hops,
+                                  "published": event.published}, ensure_ascii=False), flush=True)
+                if client.lost > lost:
+                    print(f"{client.lost - lost} events were lost: they are read too slowly", file=sys.stderr)
+                    lost = client.lost
+    except ClientError as error:
+        raise UserError(str(error)) from None
+    except KeyboardInterrupt:
+        return 0

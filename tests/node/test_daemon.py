@@ -1,0 +1,345 @@
+"""Real daemons: processes with UDP sockets, on hosts that are network namespaces behind one bridge.
+
+The namespaces need root; without it only the parts that need no network are tested. Nothing leaves
+the namespaces, and they are taken down at the end.
+"""
+from __future__ import annotations
+
+import json
+import os
+import random
+import select
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from node import lines
+from node.client import Client, ClientError
+from node.daemon import DaemonError, Records, next_epoch
+
+ROOT = Path(__file__).resolve().parents[2]
+QUICK = "[node]\nhello_interval = 0.1\nleader_interval = 0.2\nsecret = 'of the tests'\n"
+PATIENCE = 30.0  # s; a machine under load is slow
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
+
+
+def until(condition, what: str):
+    """Wait for a condition to hold, and hand its value out."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if value := condition():
+            return value
+        time.sleep(0.05)
+    raise AssertionError(f"in {PATIENCE:g} s: {what}")
+
+
+@pytest.fixture(scope="module")
+def hosts():
+    """Names of three namespaces whose interfaces `radio` share one broadcast domain: 10.77.0.1 to .3."""
+    tag = f"roamcast-{os.getpid()}"
+    names = [f"{tag}-{i}" for i in range(4)]  # the first holds the bridge
+    ip = lambda *words: subprocess.run(["ip", *words], check=True, capture_output=True, text=True)  # noqa: E731
+    try:
+        for name in names:
+            ip("netns", "add", name)
+        ip("-n", names[0], "link", "add", "air", "type", "bridge")
+        ip("-n", names[0], "link", "set", "air", "up")
+        for i, name in enumerate(names[1:], 1):
+            ip("-n", names[0], "link", "add", f"port{i}", "type", "veth", "peer", "name", "radio", "netns", name)
+            ip("-n", names[0], "link", "set", f"port{i}", "master", "air", "up")
+            ip("-n", name, "address", "add", f"10.77.0.{i}/24", "brd", "+", "dev", "radio")
+            ip("-n", name, "link", "set", "radio", "up")
+        yield names[1:]
+    finally:
+        for name in names:
+            subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
+
+
+class Host:
+    """One host of the test: where its node's files are, and its daemon while that runs."""
+
+    def __init__(self, namespace: str, node: int, folder: Path) -> None:
+        self.namespace, self.node, self.folder = namespace, node, folder
+        self.socket, self.records = folder / f"{node}.sock", folder / f"{node}.jsonl"
+        self.process: subprocess.Popen | None = None
+        folder.joinpath("quick.toml").write_text(QUICK)
+
+    def command(self, *more: str) -> list[str]:
+        return ["ip", "netns", "exec", self.namespace, sys.executable, "-P", "-m", "cli", "node",
+                "--id", str(self.node), "--interface", "radio", "--control", str(self.socket),
+                "--records", str(self.records), "--state", str(self.folder / f"{self.node}.state"),
+                "--config", str(self.folder / "quick.toml"), *more]
+
+    def start(self, *more: str) -> None:
+        self.process = subprocess.Popen(self.command(*more), env=environment(), stderr=subprocess.PIPE, text=True)
+
+    def fails(self, *more: str) -> str:
+        """What a start that cannot be says."""
+        done = subprocess.run(self.command(*more), env=environment(), capture_output=True, text=True, timeout=PATIENCE)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+        return done.stderr
+
+    def ready(self) -> None:
+        until(self.socket.exists, f"no control socket of node {self.node}")
+
+    def end(self, how: int = signal.SIGTERM) -> str:
+        self.process.send_signal(how)
+        _, said = self.process.communicate(timeout=PATIENCE)
+        return said
+
+    def kinds(self, kind: str) -> list[dict]:
+        whole = [line for line in self.records.read_text().splitlines(True) if line.endswith("\n")]
+        return [record for record in map(json.loads, whole) if record["kind"] == kind]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+@pytest.fixture
+def three(hosts, tmp_path):
+    made = [Host(name, node, tmp_path) for node, name in enumerate(hosts, 1)]
+    yield made
+    for host in made:
+        if host.process is not None and host.process.poll() is None:
+            host.process.kill()
+            host.process.communicate()
+
+
+def joined(three: list[Host]) -> None:
+    """Wait until the three are one tree."""
+    def leaders() -> set:
+        return {(host.kinds("tree_state") or [{"leader": host.node}])[-1]["leader"] for host in three}
+
+    until(lambda: all(host.records.exists() for host in three) and len(leaders()) == 1, "no common leader")
+
+
+def received(publisher: Client, subscriber: Client, attributes: dict) -> tuple:
+    """Publish until the subscription has spread and the event arrives: (its id, what was received)."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        name = publisher.publish(attributes, b"\x00payload")
+        event = subscriber.receive(0.5)
+        if event is not None:
+            return name, event
+    raise AssertionError("nothing was received")
+
+
+@pytest.mark.needs("ip")
+@as_root
+def test_three_hosts_publish_subscribe_and_restart(three):
+    for host in three:
+        host.start()
+    for host in three:
+        host.ready()
+    joined(three)
+    a, b, c = three
+    with Client(a.socket) as one, Client(b.socket) as two, Client(c.socket) as other:
+        assert two.subscribe('value>30 and kind = "temp"') == other.subscribe('kind = "temp" and value > 30')
+        sent = {"kind": "temp", "value": 31.5, "open": True, "count": 7, "raw": b"\xff\x00"}
+        name, event = received(one, two, sent)
+        assert event.attributes == sent and event.payload == b"\x00payload" and event.hops >= 1
+        assert event.id.startswith(f"1.{one.epoch}.")
+        assert received(one, other, sent)[1].attributes == sent
+        one.publish({"kind": "temp", "value": 29})
+        assert all(event.attributes["value"] > 30 for event in iter(lambda: two.receive(0.5), None))
+        before = two.epoch
+    b.end()
+    assert b.process.returncode == 0 and not b.socket.exists()
+    assert [record["epoch"] for record in b.kinds("node_stopped")] == [before]
+    b.start()
+    b.ready()
+    with Client(a.socket) as one, Client(b.socket) as two:
+        assert two.epoch == before + 1
+        one.subscribe('kind = "again"')
+        assert received(two, one, {"kind": "again"})[1].id.startswith(f"2.{before + 1}.")
+    assert {1, 3} <= {record["neighbor"] for record in b.kinds("neighbor_up")}
+
+
+@pytest.mark.needs("ip")
+@as_root
+def test_the_commands_pub_and_sub(three):
+    a, b, _ = three
+    for host in (a, b):
+        host.start()
+        host.ready()
+    joined([a, b])
+    roamcast = [sys.executable, "-P", "-m", "cli"]
+    sub = subprocess.Popen([*roamcast, "sub", "--control", b.socket, 'kind = "temp"'], env=environment(),
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert sub.stderr.readline() == 'subscribed: kind = "temp"\n'
+    def arrives() -> bool:  # the subscription takes a moment to spread
+        published = subprocess.run([*roamcast, "pub", "--control", a.socket, "kind=temp", "value:=31"],
+                                   env=environment(), capture_output=True, text=True)
+        assert published.returncode == 0 and published.stdout.startswith("1."), published.stderr
+        return bool(select.select([sub.stdout], [], [], 0.2)[0])
+
+    until(arrives, "nothing was received")
+    line = json.loads(sub.stdout.readline())
+    assert line["attributes"] == {"kind": "temp", "value": 31} and line["hops"] == 1
+    b.end()
+    _, said = sub.communicate(timeout=PATIENCE)
+    assert sub.returncode == 2 and "the node went away" in said
+
+
+@pytest.mark.needs("ip")
+@as_root
+def test_garbage_on_both_sockets_changes_nothing(three):
+    a, b, c = three
+    for host in (a, b):
+        host.start()
+        host.ready()
+    joined([a, b])
+    babble = textwrap.dedent("""
+        import random, socket
+        dice = random.Random(7)
+        s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        for i in range(2000):
+            head = b"Rc\\x01" if i % 2 else b""
+            s.sendto(head + dice.randbytes(dice.randrange(1400)), ("10.77.0.255", 4710))
+    """)
+    subprocess.run(["ip", "netns", "exec", c.namespace, sys.executable, "-c", babble], check=True)
+    dice = random.Random(11)
+    for rubbish in [dice.randbytes(5000), b"\n\n{}\n[]\n", b'{"do":"subscribe","filter":7}\n', b'{"do":"publish"}\n',
+                    b'{"do":"publish","attributes":{"a":{"bytes":"!"}}}\n', b'{"do":' + b"[" * 100_000 + b"\n",
+                    b'{"do":"publish","attributes":{"n":NaN}}\n', b"x" * (2 * lines.LONGEST)]:
+        with socket.socket(socket.AF_UNIX) as program:
+            program.settimeout(PATIENCE)
+            program.connect(str(a.socket))
+            answers = program.makefile("rb")
+            assert json.loads(answers.readline())["node"] == 1
+            try:
+                program.sendall(rubbish)
+                if rubbish.endswith(b"\n"):
+                    answer = json.loads(answers.readline())
+                    assert answer["ok"] is False and answer["error"]
+            except ConnectionError:
+                assert len(rubbish) > lines.LONGEST  # turned away while it was still talking
+    with Client(a.socket) as one, Client(b.socket) as two:
+        two.subscribe('kind = "temp"')
+        assert received(one, two, {"kind": "temp"})[1].attributes == {"kind": "temp"}
+        with pytest.raises(ClientError, match="finite"):
+            one.publish({"n": float("inf")})
+        with pytest.raises(ClientError, match="="):
+            one.subscribe("kind ==== 3")
+    a.end()
+    assert sum(drop["datagrams"] for record in a.kinds("traffic") for drop in record["dropped"]) >= 1000
+    assert not {record["neighbor"] for record in a.kinds("neighbor_up")} - {2}
+
+
+@pytest.mark.needs("ip")
+@as_root
+def test_a_program_that_does_not_read_loses_events_and_is_told(three):
+    a = three[0]
+    a.start()
+    a.ready()
+    with Client(a.socket) as slow, Client(a.socket) as quick:
+        slow.subscribe('kind = "much"')
+        count = 400
+        for _ in range(count):
+            quick.publish({"kind": "much"}, bytes(10_000))
+        got = 0
+        while slow.receive(1) is not None:
+            got += 1
+        assert slow.lost > 0 and got + slow.lost == count
+    a.end()
+    assert any("waiting" in record["what"] for record in a.kinds("refused"))
+
+
+@pytest.mark.needs("ip")
+@as_root
+def test_starts_that_cannot_be_are_one_sentence(three, tmp_path):
+    a, b, _ = three
+    a.start()
+    a.ready()
+    b.namespace = a.namespace
+    assert "UDP port 4710 is in use on radio" in b.fails()
+    assert "a node answers here already" in b.fails("--port", "4711", "--control", str(a.socket))
+    assert "there is no interface wlan9" in subprocess_fails(b, "wlan9")
+    (tmp_path / "file").touch()
+    assert "is no socket" in b.fails("--port", "4711", "--control", str(tmp_path / "file"))
+    assert "cannot be kept" in b.fails("--port", "4711", "--state", str(tmp_path / "file/state"))
+    assert "did you mean hello_losses" in b.fails("--config", config(tmp_path, "hello_loses = 3"))
+    a.end(signal.SIGKILL)
+    assert a.socket.exists()
+    a.start()  # the dead socket is replaced
+    until(lambda: _answers(a.socket), "the node does not come back")
+    a.process.send_signal(signal.SIGINT)
+    assert a.process.wait(PATIENCE) == 0
+
+
+def subprocess_fails(host: Host, interface: str) -> str:
+    command = host.command()
+    command[command.index("radio")] = interface
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 2
+    return done.stderr
+
+
+def config(folder: Path, line: str) -> str:
+    (folder / "bad.toml").write_text(f"[node]\n{line}\n")
+    return str(folder / "bad.toml")
+
+
+def _answers(path: Path) -> bool:
+    try:
+        Client(path, timeout=1).close()
+    except ClientError:
+        return False
+    return True
+
+
+# ---- without a network
+
+
+def test_the_epoch_grows_at_every_start_with_and_without_a_clock(tmp_path, monkeypatch):
+    state = tmp_path / "deep/down/state"
+    first = next_epoch(state, 3)
+    assert abs(first - time.time()) < 60
+    monkeypatch.setattr(time, "time", lambda: 0.0)  # a Pi without a clock
+    assert [next_epoch(state, 3) for _ in range(3)] == [first + 1, first + 2, first + 3]
+    assert next_epoch(tmp_path / "fresh", 3) == 1
+    with pytest.raises(DaemonError, match="the state of node 3"):
+        next_epoch(state, 4)
+    state.write_text('{"node": 3, "epoch": "x"}')
+    with pytest.raises(DaemonError, match="not the state of a node"):
+        next_epoch(state, 3)
+
+
+def test_records_begin_on_a_line_of_their_own(tmp_path):
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(b'{"t":1}\n{"t":2,"torn' + b"x" * 100_000)
+    records = Records(path, 3)
+    records.append(2.5, "node_started", {"epoch": 7, "version": "1"})
+    records.flush()
+    assert [json.loads(line) for line in path.read_text().splitlines()] == [
+        {"t": 1}, {"t": 2.5, "node": 3, "kind": "node_started", "epoch": 7, "version": "1"}]
+
+
+def test_a_full_disk_loses_records_and_nothing_else(capsys):
+    records = Records(Path("/dev/full"), 3)
+    for _ in range(2):
+        records.append(1.0, "node_stopped", {"epoch": 1})
+        records.flush()
+    assert records.lost == 2 and capsys.readouterr().err.count("records are lost") == 1
+
+
+def test_a_client_without_a_node_says_what_would_do(tmp_path):
+    with pytest.raises(ClientError, match="no node answers here"):
+        Client(tmp_path / "nobody.sock")
+
+
+def test_attributes_cross_the_socket_unchanged():
+    attributes = {"text": 'say "it"\n\u2028', "n": -0.5, "i": 2**53, "b": False, "raw": bytes(range(256))}
+    line = lines.decode(lines.encode({"attributes": lines.attributes_out(attributes)}))
+    assert lines.attributes_in(line["attributes"]) == attributes
+    for bad in ([], {"a": None}, {"a": []}, {"a": {"bytes": "%"}}, {"a": {"byte": "AA=="}}):
+        with pytest.raises(lines.BadLine):
+            lines.attributes_in(bad)
