@@ -15,12 +15,13 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 from emulation.medium import Frame
-from emulation.records import AppendOnly
+from emulation.records import AppendOnly, flush_all
 
 MAGIC = 0xA1B23C4D  # time stamps in nanoseconds
 ETHERNET = 1
 SNAP_LENGTH = 65535
 MAX_HOSTS = (1 << 24) - 2
+HELD = 1 << 24  # bytes of packets, of all radios together, that wait to be written
 
 _FILE_HEADER = struct.Struct("<IHHiIII")
 _PACKET_HEADER = struct.Struct("<IIII")
@@ -64,20 +65,29 @@ class Captures:
         """`epoch`: the wall clock (s since 1970) at time 0 of the run."""
         head = _FILE_HEADER.pack(MAGIC, 2, 4, 0, 0, SNAP_LENGTH, ETHERNET)
         self._files = [AppendOnly(folder / f"{host}.pcap", head) for host in range(hosts)]
+        self._pieces = [file.pieces for file in self._files]  # filled here, one list for each radio
+        self._held = 0  # bytes in them, a frame that several radios saw counted for each
         self._port = port
         self._epoch_ns = round(epoch * 1e9)
 
     def sent(self, frame: Frame, time: float) -> None:
-        self._files[frame.sender].append(self._packet(frame, time))
+        packet = self._packet(frame, time)
+        self._pieces[frame.sender].append(packet)
+        self._held += len(packet)
 
     def received(self, frame: Frame, hosts: list[int], time: float) -> None:
         packet = self._packet(frame, time)
+        pieces = self._pieces
         for host in hosts:
-            self._files[host].append(packet)
+            pieces[host].append(packet)
+        self._held += len(packet) * len(hosts)
+        if self._held > HELD:
+            self.flush()
 
     def flush(self) -> None:
-        for file in self._files:
-            file.flush()
+        """Write out what was collected. Raises DiskFull after trying every file."""
+        self._held = 0
+        flush_all(self._files)
 
     def _packet(self, frame: Frame, time: float) -> bytes:
         data = frame.packet

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 
-_SWEEP = 4096  # cancelled timers that may lie in the heap before they are looked for
+_SWEEP = 4096  # cancelled timers that may lie in the heap whatever its size
 
 
 class Clock:
@@ -16,39 +16,55 @@ class Clock:
 
     def __init__(self) -> None:
         self.time = 0.0
-        self.actions = 0  # run so far
         self.stopping = False
         self._heap: list[tuple[float, int, Callable[[], None]]] = []
-        self._order = 0
-        self.cancelled = 0  # timers in the heap that will do nothing
+        self._order = 0  # of what was asked for, and how much
+        self._cancelled = 0  # timers in the heap that will do nothing
+        self._swept = 0  # timers taken out of it
+
+    @property
+    def actions(self) -> int:
+        """How many have come up so far, cancelled ones included."""
+        return self._order - self._swept - len(self._heap)
 
     def now(self) -> float:
         return self.time
 
     def call_at(self, time: float, action: Callable[[], None]) -> None:
         """Run `action` at `time`, or at once after what is due now when `time` has passed."""
-        self._order += 1
-        time = max(time, self.time)
-        heappush(self._heap, (time, self._order, action))
+        self._order = order = self._order + 1
+        if time < self.time:
+            time = self.time
+        heappush(self._heap, (time, order, action))
+
+    def timer(self, owner, delay: float, action: Callable[[], None]) -> Timer:
+        """Run `action` in `delay` s if `owner.alive` then; the timer can be cancelled."""
+        timer = Timer(self, owner, action)
+        self._order = order = self._order + 1
+        heappush(self._heap, (self.time + delay if delay > 0.0 else self.time, order, timer))
+        return timer
 
     def run(self, until: float) -> None:
         """Run all actions before `until` (s) in order of time; returns early once `stopping`."""
         heap = self._heap
-        while heap and heap[0][0] < until and not self.stopping:
-            self.time, _, action = heappop(heap)
-            self.actions += 1
-            action()
-            if self.cancelled > _SWEEP and 2 * self.cancelled > len(heap):
-                self._sweep()
+        while heap and not self.stopping:
+            item = heappop(heap)
+            if item[0] >= until:
+                heappush(heap, item)
+                break
+            self.time = item[0]
+            item[2]()
         if not self.stopping:
             self.time = until
 
-    def _sweep(self) -> None:
+    def sweep(self) -> None:
         """Take the cancelled timers out, so that they cost no more memory than those that live."""
+        before = len(self._heap)
         self._heap[:] = [item for item in self._heap
                          if type(item[2]) is not Timer or item[2].action is not None]
         heapify(self._heap)
-        self.cancelled = 0
+        self._swept += before - len(self._heap)
+        self._cancelled = 0
 
 
 class Timer:
@@ -57,7 +73,6 @@ class Timer:
     __slots__ = ("_clock", "_owner", "action")
 
     def __init__(self, clock: Clock, owner, action: Callable[[], None]) -> None:
-        """`owner.alive` is asked when the time has come."""
         self._clock = clock
         self._owner = owner
         self.action: Callable[[], None] | None = action
@@ -65,12 +80,15 @@ class Timer:
     def cancel(self) -> None:
         if self.action is not None:
             self.action = None
-            self._clock.cancelled += 1
+            clock = self._clock
+            clock._cancelled += 1
+            if clock._cancelled > _SWEEP and 2 * clock._cancelled > len(clock._heap):
+                clock.sweep()
 
     def __call__(self) -> None:
         action = self.action
         if action is None:
-            self._clock.cancelled -= 1
+            self._clock._cancelled -= 1
             return
         self.action = None
         if self._owner.alive:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Protocol
 
 from emulation import chance
@@ -117,6 +118,7 @@ class Medium:
         self._on_air = [silence] * count  # what ends last of all that each host hears or sends
         self._radios = [_Radio(host) for host in range(count)]
         self.counts = dict.fromkeys(COUNTS, 0)
+        self.receptions = 0  # in the whole run
         self.airtime = 0.0  # s of frames on the air, all hosts together
         self._overflowed: dict[int, int] = {}
         off = set(off)
@@ -191,15 +193,12 @@ class Medium:
 
     def _wake(self, radio: _Radio, time: float) -> None:
         radio.fires = time
-        self._when(radio, time, self._attempt)
+        self._call_at(time, partial(self._attempt, radio, radio.life))
 
-    def _when(self, radio: _Radio, time: float, action: Callable[..., None], *arguments) -> None:
-        """Go on at `time`, unless the radio was switched off in between (its frame is gone then)."""
-        life = radio.life
-        self._call_at(time, lambda: action(radio, *arguments) if radio.life == life else None)
-
-    def _attempt(self, radio: _Radio) -> None:
+    def _attempt(self, radio: _Radio, life: int) -> None:
         """The back-off has run out: send, or count on when the channel is idle again."""
+        if radio.life != life:
+            return  # it was switched off in between, and its frame is gone
         now = self._now()
         idle_from = self._busy_until(radio.host, now) + DIFS
         if now >= idle_from - 1e-12:
@@ -246,7 +245,8 @@ class Medium:
                     self._occupy(receiver, transmission, now)
                 else:
                     on_air[receiver] = transmission
-        self._when(radio, now + airtime, self._broadcast_ends if broadcast else self._unicast_ends, transmission)
+        self._call_at(now + airtime, partial(self._broadcast_ends if broadcast else self._unicast_ends,
+                                             radio, radio.life, transmission))
 
     def _occupy(self, host: int, transmission: _Transmission, now: float) -> None:
         heard = self._on_air[host]
@@ -257,7 +257,9 @@ class Medium:
                 return
         self._on_air[host] = transmission
 
-    def _broadcast_ends(self, radio: _Radio, transmission: _Transmission) -> None:
+    def _broadcast_ends(self, radio: _Radio, life: int, transmission: _Transmission) -> None:
+        if radio.life != life:
+            return  # the sender went down in the middle of it
         self._next(radio)
         if self._certain and transmission.spoiled is None:
             radios = self._radios
@@ -267,7 +269,9 @@ class Medium:
         if arrived:
             self._hand_up(transmission.frame, arrived)
 
-    def _unicast_ends(self, radio: _Radio, transmission: _Transmission) -> None:
+    def _unicast_ends(self, radio: _Radio, life: int, transmission: _Transmission) -> None:
+        if radio.life != life:
+            return
         frame = transmission.frame
         sender, to = frame.sender, frame.destination
         arrived = to in transmission.receivers and self._arrives(transmission, to, False)
@@ -292,11 +296,12 @@ class Medium:
 
     def _hand_up(self, frame: Frame, hosts: list[int]) -> None:
         if self._delay > 0.0:
-            self._call_at(self._now() + self._delay, lambda: self._arrived(frame, hosts))
+            self._call_at(self._now() + self._delay, partial(self._arrived, frame, hosts))
         else:
             self._arrived(frame, hosts)
 
     def _arrived(self, frame: Frame, hosts: list[int]) -> None:
+        self.receptions += len(hosts)
         self.counts["receptions"] += len(hosts)
         if self._capture is not None:
             self._capture.received(frame, hosts, self._now())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from json.encoder import c_make_encoder, encode_basestring
 from pathlib import Path
 
@@ -31,15 +31,13 @@ class AppendOnly:
 
     def __init__(self, path: Path, head: bytes = b"") -> None:
         self.path = path
-        self._pieces: list[bytes] = []
+        self.pieces: list[bytes] = [head] if head else []  # not written yet
         self._size = 0
         self._full = False
         path.touch(exist_ok=False)
-        if head:
-            self.append(head)
 
     def append(self, piece: bytes) -> None:
-        self._pieces.append(piece)
+        self.pieces.append(piece)
         self._size += len(piece)
         if self._size >= PIECE:
             self.flush()
@@ -50,11 +48,11 @@ class AppendOnly:
 
     def flush(self) -> None:
         """Write what was collected. After DiskFull nothing more is ever written."""
-        if self._full or not self._pieces:
-            return
-        data = memoryview(b"".join(self._pieces))
-        self._pieces.clear()
+        data = memoryview(b"".join(self.pieces))
+        self.pieces.clear()
         self._size = 0
+        if self._full or not data:
+            return
         try:
             with self.path.open("ab", buffering=0) as file:
                 while data:
@@ -64,6 +62,18 @@ class AppendOnly:
                 raise
             self._full = True
             raise DiskFull(f"{self.path.name}: {error.strerror}") from None
+
+
+def flush_all(files: Iterable) -> None:
+    """Flush all of these; the first DiskFull is raised when every one has had its turn."""
+    full = None
+    for file in files:
+        try:
+            file.flush()
+        except DiskFull as error:
+            full = full or error
+    if full is not None:
+        raise full
 
 
 def _encoder() -> Callable[[object], str]:

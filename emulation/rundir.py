@@ -17,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 
 from emulation.capture import Captures
-from emulation.records import AppendOnly, DiskFull, RecordWriter, is_full
+from emulation.records import AppendOnly, DiskFull, RecordWriter, flush_all, is_full
 from node import __version__
 
 MANIFEST_BYTES = 1 << 14  # reserved when the run starts, so that a full disk cannot hinder the last word
@@ -83,14 +83,7 @@ class RunDirectory:
 
     def flush(self) -> None:
         """Write out all records and captures. Raises DiskFull after trying every file."""
-        full = None
-        for file in self._files:
-            try:
-                file.flush()
-            except DiskFull as error:
-                full = full or error
-        if full is not None:
-            raise full
+        flush_all(self._files)
 
     def finish(self, outcome: str, ended: float, reason: str | None = None, **more: object) -> str:
         """Write out everything and the manifest's last word; returns the outcome, which a full disk changes.

@@ -155,7 +155,7 @@ def _write_trace(movement: mobility.Movement, path: Path) -> None:
 def _fidelity(clock: Clock, world: _World | None, seconds: float) -> dict[str, object]:
     """Virtual time is never late; what there is to tell is how fast it went."""
     return {"real_time": False, "speed": round(clock.time / seconds, 2), "run_seconds": round(seconds, 3),
-            "actions": clock.actions, "receptions": world.simulation.receptions if world else 0}
+            "actions": clock.actions, "receptions": world.simulation.medium.receptions if world else 0}
 
 
 @contextmanager

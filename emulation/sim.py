@@ -27,8 +27,8 @@ class Port:
         self.random = chance.stream(simulation.seed, "node", host, epoch)
         self.host = host
         self.alive = True
-        self.clock = simulation.clock
         self.now = simulation.clock.now
+        self._timer = simulation.clock.timer
         self.record = simulation.recorders[host]
         self._transmit = simulation.medium.transmit
 
@@ -39,9 +39,7 @@ class Port:
         self._transmit(self.host, to, datagram)
 
     def call_later(self, delay: float, action: Callable[[], None]) -> Timer:
-        timer = Timer(self.clock, self, action)
-        self.clock.call_at(self.clock.time + delay, timer)
-        return timer
+        return self._timer(self, delay, action)
 
 
 class Simulation:
@@ -58,7 +56,6 @@ class Simulation:
         self.seed = seed
         self.config = config
         self.recorders = recorders
-        self.receptions = 0  # datagrams handed to nodes
         self._record = world_record
         self._make_broker = make_broker
         self._decode = lru_cache(maxsize=DECODED)(wire.decode)
@@ -103,5 +100,4 @@ class Simulation:
     def _deliver(self, receiver: int, sender: int, payload: bytes) -> None:
         broker = self.brokers[receiver]
         if broker is not None:
-            self.receptions += 1
             broker.datagram_received(payload)
