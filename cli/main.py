@@ -14,6 +14,8 @@ from pathlib import Path
 
 from cli.errors import INTERRUPTED, USAGE_ERROR, UserError
 
+ROOMS = ("node", "mobility", "topologies", "emulation", "analysis", "cli")
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 0, 2 for what the user can put right, 130 for Ctrl-C."""
@@ -23,6 +25,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as error:
         for line in str(error).splitlines():
             print(f"roamcast: {line}", file=sys.stderr)
+        return USAGE_ERROR
+    except ModuleNotFoundError as error:  # a Pi has the node alone
+        if error.name is None or error.name.partition(".")[0] in ROOMS:
+            raise
+        print(f"roamcast: this command needs the Python package {error.name}, which is not installed here; "
+              "start ./roamcast in a checkout, or pip install 'roamcast[lab]'", file=sys.stderr)
         return USAGE_ERROR
     except KeyboardInterrupt:
         print("roamcast: interrupted", file=sys.stderr)

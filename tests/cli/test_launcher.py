@@ -326,3 +326,12 @@ def test_the_lock_file_is_complete():
     assert {re.split(r"[<>=\[;]", one)[0] for one in asked} <= set(pinned)
     assert {re.split(r"[<>=\[;]", one)[0] for one in project["dependencies"]} == {"trio", "cbor2"}
     assert sys.version_info >= (3, 11)
+
+
+def test_a_node_alone_names_what_other_commands_need(tmp_path):
+    """A Pi has trio and cbor2 only: an import finder that hides pydantic stands for that environment."""
+    (tmp_path / "pydantic.py").write_text("raise ModuleNotFoundError(\"No module named 'pydantic'\", name='pydantic')\n")
+    done = subprocess.run([sys.executable, "-P", "-m", "cli", "check", ROOT / "topologies/park-30.toml"],
+                          env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}, capture_output=True, text=True)
+    assert done.returncode == 2 and "needs the Python package pydantic" in done.stderr
+    assert done.stderr.count("\n") == 1
