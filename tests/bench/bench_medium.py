@@ -45,8 +45,7 @@ def run(hosts: int, seconds: float) -> dict[str, float]:
         every(1.0, None, message)
     ready = time.process_time()
     clock.run(seconds)
-    seconds_used = time.process_time() - ready
-    return {"setup": ready - begun, "seconds": seconds_used, **medium.counts}
+    return {"setup": ready - begun, "seconds": time.process_time() - ready, **medium.counts}
 
 
 def main() -> None:
@@ -54,10 +53,11 @@ def main() -> None:
     print(f"{'hosts':>6} {'x real time':>12} {'ns-3':>6} {'receptions/s':>13} {'us/reception':>13} {'set-up s':>9} "
           f"{'collided':>9}")
     for hosts in (30, 100, 300, 1000, 3000):
-        result = run(hosts, seconds if hosts <= 300 else seconds / 10)
-        factor = (seconds if hosts <= 300 else seconds / 10) / result["seconds"]
+        length = seconds if hosts <= 300 else seconds / 10
+        result = run(hosts, length)
+        factor = length / result["seconds"]
         print(f"{hosts:6} {factor:12.1f} {NS3.get(hosts, float('nan')):6.1f} "
-              f"{result['receptions'] / result['wall']:13.0f} {1e6 * result['wall'] / result['receptions']:13.2f} "
+              f"{result['receptions'] / result['seconds']:13.0f} {1e6 * result['seconds'] / result['receptions']:13.2f} "
               f"{result['setup']:9.2f} {result['collided']:9}")
 
 
