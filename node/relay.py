@@ -52,8 +52,9 @@ class Relay:
         self._seen: OrderedDict[NodeId, tuple[Epoch, int, int]] = OrderedDict()  # epoch, highest, bits below
         self.hop_messages: dict[type, Callable] = {wire.Relay: self._relay, wire.RelayAck: self._ack}
 
-    def send(self, to: NodeId, message: wire.Message, failed: Failed | None = None, last_word: bool = False) -> None:
-        """Take a message to a two-way neighbor; `failed()` is called later, once, if it does not answer for it.
+    def send(self, to: NodeId, message: wire.Message, failed: Failed | None = None,
+             last_word: bool = False) -> None:
+        """Take a message to a two-way neighbor; `failed()` is called later, once, if it does not answer.
 
         A last word goes to a neighbor that was given up already: it may still hear us.
         """

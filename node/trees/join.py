@@ -1,53 +1,59 @@
 """How a link opens: a join request walks to a root, and only the root that asked can use the answer, once.
 
 cugola-murphy-picco-mobile-environment, section 5.1.1, wants the new link's far end to be no deeper than the
-seeker. When repairs overlap that is not enough (two orphans of equal depth adopt each other), so depth is only a
-preference of search.py, and what keeps the tree a tree is this protocol.
+seeker. When repairs overlap that is not enough (two orphans of equal depth adopt each other), so depth is
+only a preference of search.py, and what keeps the tree a tree is this protocol.
 
-Protocol. The root r of a fragment, an orphan or a leader that gives in to another tree, sends JOIN down its own
-tree to the near new end P, over the non-tree link to the far new end Q, and from there up the parent
-pointers, each node adding itself to `walk`. A node that finds the next one, or itself, on the list REFUSEs. A root
-REFUSEs while it seeks or has a JOIN of its own out ("pending"), else it GRANTs. The answer goes back the
-same way; Q adds the nonce of the link to be. If the JOIN is still pending when the GRANT reaches r, r commits: it
-stops being a root by turning its pointer to the next node toward P and sends ACTIVATE, which turns the
-pointer of each node on the way, until P opens the link to Q as its parent and Q opens it to P. A JOIN that
-timed out cannot commit any more, whatever arrives later.
+Protocol. The root r of a fragment, an orphan or a leader that gives in to another tree, sends JOIN down its
+own tree to the near new end P, over the non-tree link to the far new end Q, and from there up the parent
+pointers, each node adding itself to `walk`. A node that finds the next one, or itself, on the list REFUSEs.
+A root REFUSEs while it seeks or has a JOIN of its own out ("pending"), else it GRANTs. The answer goes back
+the same way; Q adds the nonce of the link to be. If the JOIN is still pending when the GRANT reaches r, r
+commits: it stops being a root by turning its pointer to the next node toward P and sends ACTIVATE, which
+turns the pointer of each node on the way, until P opens the link to Q as its parent and Q opens it to P. A
+JOIN that timed out cannot commit any more, whatever arrives later.
 
 Why no cycle can form. A link exists while both ends hold it open.
 
-(1) Every link that exists is the pointer of at least one of its ends, and a node has one pointer at most. So the pointers
-of a component lead to exactly one place, its *token*: a root; or a link that is the pointer of both its ends, where an
-ACTIVATE is under way; or a pointer over a link that the far end has given up already, or has not opened yet. A
-component without a token would have as many links as nodes: a cycle. Cutting a link gives the child's side a new token (a
-root that seeks), and both sides one if an ACTIVATE was on it; that keeps the rule. Only opening a link can break it:
-P's component, whose token is P's pointer to Q, loses that token when Q opens the link, and must get Q's. So a cycle
-forms if and only if Q is in P's own component at that moment, t_open.
+(1) Every link that exists is the pointer of at least one of its ends, and a node has one pointer at most.
+So the pointers of a component lead to exactly one place, its *token*: a root; or a link that is the pointer
+of both its ends, where an ACTIVATE is under way; or a pointer over a link that the far end has given up
+already, or has not opened yet. A component without a token would have as many links as nodes: a cycle.
+Cutting a link gives the child's side a new token (a root that seeks), and both sides one if an ACTIVATE was
+on it; that keeps the rule. Only opening a link can break it: P's component, whose token is P's pointer to
+Q, loses that token when Q opens the link, and must get Q's. So a cycle forms if and only if Q is in P's own
+component at that moment, t_open.
 
-(2) Let T be a JOIN of root r out at t_start, granted, committed, opened at t_open; its token is r, then the ACTIVATE, then
-P's pointer, and from t_start to t_open it grants nothing: r refuses while it is pending, an ACTIVATE under way sends
-a walk back to where it has been, and P's pointer leads to Q, who takes no walk from P before the link is open.
-Let A(t) be the nodes whose component has T's token, or the token of a granted JOIN whose far new end is in A(t): all that
-is, or is promised to be, below T. Claim: after t_start no node enters A. A cut link only takes nodes out (the fresh token
-is granted nothing yet); opening links, commits and time-outs move nothing in. Left is a new grant: a JOIN T' with far end
-Q', granted at some instant by a root h. h is not in A, because T's token grants nothing and a granted token is
-pending. Suppose Q' is in A at that instant. By induction it has been there since the walk came to Q' (or since t_start, if that
-is later). The walk went over links that existed, each node being the parent of the one before. For as long as Q'
-stays below T, the way from Q' to where the walk is stays whole: if a link of it is cut, Q' falls to a fresh token and out of A,
-unless T's token (an ACTIVATE) had come down across the walk's way first. But the two would have met: at
-the node where they did, the pointer leads back to where the walk came from, and it is refused as met; or the link there
-is closed, and it is refused as not from a child. So the walk ends in Q's own component or is refused: h is in A. Contradiction.
+(2) A JOIN that is out, granted or under way grants nothing until its link is open: its root refuses while it
+is pending, an ACTIVATE under way sends a walk back to where it has been, and P's pointer leads to Q, who
+takes no walk from P before the link is open. Let T be a JOIN of root r, out from t_start, granted,
+committed, opened at t_open. Let A(t) be all that is, or is promised to be, below T: the nodes of the
+component with T's token, and of every component whose token is that of a JOIN with its far new end in A(t)
+which is granted, or was out at t_start already and is going to commit. Claim: after t_start no node enters
+A. A cut link only takes nodes out (the fresh token is promised nothing yet); opening links, commits,
+time-outs and the grants of JOINs that were out at t_start move nothing in. Left is the grant of a JOIN T'
+that began after t_start, with far end Q', by a root h. Nothing in A grants, so h is outside. Suppose Q' is
+in A at that instant; by induction it has been there since the walk came to it. The walk took steps over links
+that existed, each from child to parent. While Q' stays in A, the way from Q' to where the walk is stays
+whole: if a link of it is cut, Q' falls to a fresh token and out of A, unless the token of its component, an
+ACTIVATE, had come down across the walk's way first. But then the two met, the ACTIVATE at a node before
+the walk: there the pointer leads back to where the walk came from, and it is refused as met; or the link
+there is closed, and it is refused as not from a child; or another ACTIVATE has come back up, and the walk
+goes on as if it had waited. So the walk ends at the root of Q's own component, or is refused: h is in A.
+Contradiction.
 
-(3) T's own walk, by the same reasoning, ended at a root outside of A; so Q was outside of A at some instant
-since t_start, and by (2) still is at t_open. P is in A at t_open, so Q is not in P's component. No cycle.
+(3) T's own walk lies after t_start, so by the same reasoning, had Q been in A all along, the root that
+granted T would be in A. Hence Q was outside of A at some instant after t_start, by (2) it still is at t_open,
+and P's component is within A. So Q is not in P's component. No cycle.
 
-The argument needs: the walk takes only steps from an open child to its parent; a seeking or pending root refuses;
-commit is atomic and only of the JOIN that is pending; an ACTIVATE turns a pointer only if it comes over the very link
-(nonce) that is the pointer. It needs no clock: grants may be remembered for ever, messages may be late, lost or
-repeated. That is why the depth rule may be relaxed on later attempts.
+The argument needs: the walk takes only steps from an open child to its parent; a seeking or pending root
+refuses; commit is atomic and only of the JOIN that is pending; an ACTIVATE turns a pointer only if it comes
+over the very link (nonce) that is the pointer. It needs no clock: grants may be remembered for ever,
+messages may be late, lost or repeated. That is why the depth rule may be relaxed on later attempts.
 
-Liveness. The leader that comes first in a connected part never asks to join another, so it is pending never, or only
-to a walk that it is about to refuse; whoever borders on its tree is granted. Two that wait for each other
-both get "busy" at once, and try again after random pauses.
+Liveness. The leader that comes first in a connected part never asks to join another, so it is pending
+never, or only to a walk that it is about to refuse; whoever borders on its tree is granted. Two that wait
+for each other both get "busy" at once, and try again after random pauses.
 """
 from __future__ import annotations
 
@@ -126,9 +132,9 @@ class Join:
     # ---- the root that asks ---------------------------------------------------------------------
     def start(self, route: tuple[NodeId, ...], rid: LinkId | None, path: tuple[NodeId, ...] | None,
               hops: int, done: Done) -> None:
-        """Ask to join over `route` (this root, ..., near end, far end); `done(outcome)` is called once, later.
+        """Ask to join over `route` (this root, ..., near end, far end); `done(outcome)` is called once.
 
-        `hops`: how many there are to the other root, as far as is known.
+        That is always later. `hops`: how many there are to the other root, as far as is known.
         """
         self._request = (self._request + 1) & 0xFFFFFFFF
         pending = self._pending = _Pending(self._request, rid, path, route, done)
@@ -281,7 +287,7 @@ class Join:
             self._advance(at, message)
 
     def _advance(self, at: int, message: wire.Activate) -> None:
-        """Turn the pointer of this node, number `at` of the route, to the next one; the last but one opens the link."""
+        """Turn this node's pointer, number `at` of the route, to the next one; the near end opens the link."""
         route, tree = message.route, self._tree
         rid = _link(message.rid)
         node = self._next_hop(route, at)
@@ -291,7 +297,8 @@ class Join:
         new = LinkId.between(route[-2], route[-1], message.nonce)
         opens = at + 2 == len(route)
         link = new if opens else tree.links[node]
-        tree.relay.send(node, message._replace(over=link.nonce), lambda: tree.lose(link, "unanswered", tell=True))
+        tree.relay.send(node, message._replace(over=link.nonce),
+                        lambda: tree.lose(link, "unanswered", tell=True))
         if not opens:
             tree.set_parent(node)
         self._notify(rid, new, message.path or None, route)

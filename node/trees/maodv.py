@@ -1,18 +1,19 @@
 """A MAODV-style overlay tree: one per connected part of the network, repaired and merged as hosts move.
 
-cugola-murphy-picco-mobile-environment, section 5.1.1, with the design's contract. This file is where a node stands
-in the tree, its links, and the leader's beacons; repair is in search.py, the opening of links and the
-argument why no cycle can form in join.py, the meeting of two trees in merge.py.
+cugola-murphy-picco-mobile-environment, section 5.1.1, with the design's contract. This file is where a node
+stands in the tree, its links, and the leader's beacons; repair is in search.py, the opening of links and
+the argument why no cycle can form in join.py, the meeting of two trees in merge.py.
 
-A node is a root (no parent) or a member. A root that leads is a *leader*; one that lost its parent is an *orphan*
-and seeks. The root tells its tree every `leader_interval`, with a sequence number, where it stands (LEADER), and each
-node passes that on to its children with itself in front of the path: so all know leader, depth and root path.
-A beacon is taken from the parent link only and only if it is not older than what is known, and it never sets
-the parent: only join.py does. A member that hears nothing new for `leader_losses` intervals gives its parent
-link up, which is also what ends a cycle should a corrupt state ever hold one.
+A node is a root (no parent) or a member. A root that leads is a *leader*; one that lost its parent is an
+*orphan* and seeks. The root tells its tree every `leader_interval`, with a sequence number, where it stands
+(LEADER), and each node passes that on to its children with itself in front of the path: so all know leader,
+depth and root path. A beacon is taken from the parent link only and only if it is not older than what is
+known, and it never sets the parent: only join.py does. A member that hears nothing new for `leader_losses`
+intervals gives its parent link up, which is also what ends a cycle should a corrupt state ever hold one.
 
-Supplies the whole reconfiguration path. `replaced` is called with one role a call: old_near (the orphan), new_near
-and new_far (ends of the new link, before its `gained`), old_far (far end of the lost link) or on_path.
+Supplies the whole reconfiguration path. `replaced` is called with one role a call: old_near (the orphan),
+new_near and new_far (ends of the new link, before its `gained`), old_far (far end of the lost link) or
+on_path.
 """
 from __future__ import annotations
 
@@ -57,7 +58,8 @@ class Maodv:
         self.merge = Merge(self)
         self.relay = Relay(core, {
             **self.join.relayed, **self.search.relayed, **self.merge.relayed, wire.Leave: self._leave})
-        self.hop_messages: dict[type, Callable] = {**self.relay.hop_messages, wire.Rreq: self.search.request_heard}
+        self.hop_messages: dict[type, Callable] = {
+            **self.relay.hop_messages, wire.Rreq: self.search.request_heard}
         self.link_messages: dict[type, Callable] = {wire.Leader: self._leader}
 
     # ---- inputs from the core ---------------------------------------------------------------
@@ -105,7 +107,7 @@ class Maodv:
         return node in self.links and node != self.parent
 
     def set_parent(self, node: NodeId) -> None:
-        """Turn the pointer to the far end of an open link. Until the new parent tells, nothing is known of above."""
+        """Turn the pointer to the far end of an open link; until it tells, nothing above is known."""
         self.parent = node
         self.seeking = False
         self.fresh = False
@@ -165,7 +167,7 @@ class Maodv:
         self.search.begin(rid, former, depth)
 
     def relay_up(self, message: wire.Message, failed: Callable[[], None] | None = None) -> None:
-        """Relay to the parent. One that does not answer is lost: sooner than beacons or the channel would tell."""
+        """Relay to the parent. If it does not answer it is lost: sooner than beacons or channel tell."""
         link = self.links[self.parent]
 
         def unanswered() -> None:
@@ -187,8 +189,10 @@ class Maodv:
             self.lose(self.links[self.parent], "no_leader", tell=True)
 
     def _patience(self) -> float:
-        """Intervals to wait longer: those below more than those above, who then speak as orphans in time; and by
-        chance, so that a cycle, where depths mean nothing, breaks at one place."""
+        """Intervals to wait longer: those below more than those above, who then speak as orphans in time.
+
+        And by chance, so that a cycle, where depths mean nothing, breaks at one place.
+        """
         return min(self.depth, 8) / 2 + self.env.random.random()
 
     def _beacon(self) -> None:

@@ -1,10 +1,10 @@
 """How trees that meet become one: the side whose leader comes later in the order of ids gives in.
 
-The order is total, so of two trees always exactly one gives in (in REDS two could tie, and never merged). A node that
-hears a two-way neighbor of another tree with a leader of lower id offers the crossing to its own leader (OFFER,
-up the tree, collecting the way back); the leader gathers offers for `merge_wait` and joins through the best, as in
-join.py. Refused as busy it tries again after random, growing pauses: the leader of lowest id never gives in, so
-it is never busy for long, and every merge leaves one tree less.
+The order is total, so of two trees always exactly one gives in (in REDS two could tie, and never merged). A
+node that hears a two-way neighbor of another tree with a leader of lower id offers the crossing to its own
+leader (OFFER, up the tree, collecting the way back); the leader gathers offers for `merge_wait` and joins
+through the best, as in join.py. Refused as busy it tries again after random, growing pauses: the leader of
+lowest id never gives in, so it is never busy for long, and every merge leaves one tree less.
 """
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Merge:
             self._rise(wire.Offer(leader=heard.leader, depth=heard.depth, far=node, hops=()))
 
     def _gives_in(self, heard: Heard) -> bool:
-        """Whether this tree joins the other, and not the other way round: by order, where a route is not too long."""
+        """Whether this tree joins the other, not vice versa: by order, unless a route were too long."""
         tree = self._tree
         if heard.leader == tree.leader or tree.depth >= DEEP:
             return False
@@ -119,7 +119,8 @@ class Merge:
         if message.hops[-1:] != (sender.node,) or len(set(hops)) != len(hops) \
                 or not self._tree.is_child(sender.node):
             self._core.dropped("bad_route")
-        elif self._settled() and message.leader != self._tree.leader and self._allowed(message.leader, FORWARDS):
+        elif self._settled() and message.leader != self._tree.leader \
+                and self._allowed(message.leader, FORWARDS):
             self._rise(message)
 
     # ---- the leader that gives in ------------------------------------------------------------------
@@ -142,7 +143,8 @@ class Merge:
             self._end("refused")
             return
         best = min(self._offers)
-        self._tree.join.start(best.route, None, None, len(best.route) + best.distance, lambda outcome: self._answered(best, outcome))
+        self._tree.join.start(best.route, None, None, len(best.route) + best.distance,
+                              lambda outcome: self._answered(best, outcome))
 
     def _answered(self, offer: Offer, outcome: str) -> None:
         if outcome == "joined":

@@ -1,13 +1,13 @@
 """How an orphan finds its new link: route requests, replies, and the choice of the nearest.
 
-cugola-murphy-picco-mobile-environment, section 5.1.1. The orphan broadcasts a route request (RREQ). Its own fragment
-passes it down the tree, and whoever hears it over a non-tree link is the far end of a possible link: the request
-has crossed, and from there it may only travel up that tree. Nodes no deeper than the orphan was
-reply (RREP). From the root paths of both sides the orphan computes the whole reconfiguration path of each
-reply, and takes the link whose far end is nearest to the lost link's far end.
+cugola-murphy-picco-mobile-environment, section 5.1.1. The orphan broadcasts a route request (RREQ). Its own
+fragment passes it down the tree, and whoever hears it over a non-tree link is the far end of a possible
+link: the request has crossed, and from there it may only travel up that tree. Nodes no deeper than the
+orphan was reply (RREP). From the root paths of both sides the orphan computes the whole reconfiguration
+path of each reply, and takes the link whose far end is nearest to the lost link's far end.
 
-The depth rule holds for the first attempt. Later ones are answered by the crossed-to node whatever its depth:
-depth says who is probably not below the orphan, but only the join's walk (join.py) makes sure. After
+The depth rule holds for the first attempt. Later ones are answered by the crossed-to node whatever its
+depth: depth says who is probably not below the orphan, but only the join's walk (join.py) makes sure. After
 `request_attempts` the orphan elects itself.
 """
 from __future__ import annotations
@@ -39,9 +39,9 @@ def reconfiguration_path(former: tuple[NodeId, ...], route: tuple[NodeId, ...],
                          far_path: tuple[NodeId, ...]) -> tuple[NodeId, ...] | None:
     """From the near old end over the new link to the far old end; None if the far side's trees do not meet.
 
-    `former`: root path of the near old end before the loss, (near old end, far old end, ...); `route`: (near old
-    end, ..., near new end, far new end); `far_path`: root path of the far new end. The far side is joined
-    at the lowest common ancestor of the two far ends.
+    `former`: root path of the near old end before the loss, (near old end, far old end, ...); `route`: (near
+    old end, ..., near new end, far new end); `far_path`: root path of the far new end. The far side is
+    joined at the lowest common ancestor of the two far ends.
     """
     ancestors = former[1:]
     for up, node in enumerate(far_path):
@@ -115,7 +115,8 @@ class Search:
         best = min(self._candidates, key=self._distance)
         self._candidates.remove(best)
         self._tries += 1
-        self._tree.join.start(best.route, self._rid, self._path(best), len(best.route) + len(best.far_path), self._joined)
+        hops = len(best.route) + len(best.far_path)
+        self._tree.join.start(best.route, self._rid, self._path(best), hops, self._joined)
 
     def _path(self, candidate: Candidate) -> tuple[NodeId, ...] | None:
         return reconfiguration_path(self._former, candidate.route, candidate.far_path)
@@ -196,8 +197,8 @@ class Search:
         if not self._first(message):
             return
         if tree.depth <= message.depth or message.attempt > 1:
-            reply = wire.Rrep(request=message.request, hops=hops, crossing=message.crossing, path=tree.root_path)
-            tree.relay.send(hops[-2], reply)
+            tree.relay.send(hops[-2], wire.Rrep(
+                request=message.request, hops=hops, crossing=message.crossing, path=tree.root_path))
         elif len(hops) < HOPS and len(hops) - message.crossing <= self._config.request_hops:
             tree.relay_up(message._replace(hops=hops))
 

@@ -1,8 +1,9 @@
-"""How long the tree needs: from the loss of a parent link to the link that replaces it, and from the start to one tree.
+"""How long the tree needs: from the loss of a parent link to the link that replaces it, and from the start to
+one tree.
 
-Thirty hosts at walking speed (random waypoints, 0.5-2 m/s) in 600 m x 600 m with a range of 150 m, on the tests' small
-world: frames get lost at the given rate and take 1-10 ms a hop. Losses that cut the radio graph in two cannot be repaired and are
-counted apart.
+Thirty hosts at walking speed (random waypoints, 0.5-2 m/s) in 600 m x 600 m with a range of 150 m, on the
+tests' small world: frames get lost at the given rate and take 1-10 ms a hop. Losses that cut the radio
+graph in two cannot be repaired and are counted apart.
 
     python -m tests.bench.bench_repair [seeds]
 """
@@ -68,8 +69,8 @@ def _quantile(values, share):
 
 def _report(what, values):
     print(f"{what}: {len(values)} times; median {statistics.median(values):.3f} s, "
-          f"95% {_quantile(values, 0.95):.3f} s, 99% {_quantile(values, 0.99):.3f} s, most {max(values):.3f} s, "
-          f"over 2 s {sum(v > 2 for v in values)}")
+          f"95% {_quantile(values, 0.95):.3f} s, 99% {_quantile(values, 0.99):.3f} s, "
+          f"most {max(values):.3f} s, over 2 s {sum(v > 2 for v in values)}")
 
 
 def main() -> None:

@@ -1,8 +1,9 @@
 """A small world for the tree alone: real Maodv on a minimal core, deterministic, with loss and delays.
 
-Radio: whoever is adjacent hears, datagrams get lost at random and take a random while, so they overtake each
-other. Neighbors: beacons with the list of those heard, as node/neighbors.py does it but shorter. Channels: FIFO,
-reliable, give up after 3 s, RESET for a link that is not open at the far end, as node/links.py does it.
+Radio: whoever is adjacent hears, datagrams get lost at random and take a random while, so they overtake
+each other. Neighbors: beacons with the list of those heard, as node/neighbors.py does it but shorter.
+Channels: FIFO, reliable, give up after 3 s, RESET for a link that is not open at the far end, as
+node/links.py does it.
 
 At every `gained` the world checks that the links which both ends hold open have no cycle.
 """
@@ -15,7 +16,7 @@ import random
 
 from node import wire
 from node.config import NodeConfig
-from node.ids import LinkId, Peer
+from node.ids import Peer
 from node.trees.maodv import Maodv
 
 STEP = 0.2  # s between two looks at where the hosts are
@@ -277,7 +278,7 @@ class World:
         return found
 
     def faults(self):
-        """What is wrong if the network is to be quiet: one tree in each part, and all know where they stand."""
+        """What is wrong, if all is quiet: in each part one tree, whose nodes know where they stand."""
         wrong = []
         for part in self.parts():
             trees = [self.nodes[n].tree for n in sorted(part)]
@@ -344,10 +345,3 @@ class Walkers:
         at = [host[0] for host in self.hosts]
         self.world.connect((a, b) for a, b in itertools.combinations(range(len(at)), 2)
                            if math.dist(at[a], at[b]) <= self.reach)
-
-
-def held(tree, node):
-    """The link id with which a tree holds a neighbor."""
-    link = tree.links[node]
-    assert isinstance(link, LinkId)
-    return link

@@ -1,8 +1,9 @@
-"""Random histories of the tree: never a cycle, and once the radio graph is quiet, one right tree in each part.
+"""Random histories of the tree: never a cycle, and once the radio is quiet, one right tree in each part.
 
-The world checks for a cycle at every instant at which a link comes to exist (maodv_world.py). Each history is a function of
-its seed. That these histories can fail was tried by taking away one rule of join.py at a time (that a pending root
-refuses; that only a root grants; that ACTIVATE must come over the link that is the pointer): each time links closed cycles.
+The world checks for a cycle at every instant at which a link comes to exist (maodv_world.py). Each history
+is a function of its seed. That these histories can fail was tried by taking away one rule of join.py at a
+time (that a pending root refuses; that only a root grants; that ACTIVATE must come over the link that is
+the pointer): each time links closed cycles.
 """
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def calm(world):
 
 
 def walk(seed):
-    """Hosts move, lose frames, crash and come back, the leader more often than the others; directions go dead."""
+    """Hosts move, lose frames, crash and come back, the leader more often than others; radios go dead."""
     chance = random.Random(seed)
     world = World(chance.randint(3, 14), seed, loss=chance.choice(LOSSES), delay=chance.choice(DELAYS),
                   encode=seed % 8 == 0)
@@ -45,7 +46,7 @@ def walk(seed):
 
 
 def fail(seed):
-    """Nobody moves, but links fail in quick succession, at one end first or at that end only: repairs overlap."""
+    """Nobody moves, but links fail in quick succession, often at one end only: repairs overlap."""
     chance = random.Random(seed)
     count, density = chance.randint(3, 12), chance.choice([0.25, 0.4, 0.7])
     world = World(count, seed, loss=chance.choice([0.0, 0.1, 0.3]), delay=chance.choice(DELAYS),
@@ -69,8 +70,9 @@ def meet(seed):
     """Leaders join whatever borders on their tree, in no order at all, while links fail."""
     chance = random.Random(seed)
     count, density = chance.randint(3, 10), chance.choice([0.4, 0.7, 1.0])
-    world = World(count, seed, loss=chance.choice([0.0, 0.1, 0.3]), delay=chance.choice(DELAYS), merge_wait=1e6,
-                  join_wait=chance.choice([0.1, 0.5, 2.0]), request_attempts=chance.choice([1, 3]))
+    world = World(count, seed, loss=chance.choice([0.0, 0.1, 0.3]), delay=chance.choice(DELAYS),
+                  merge_wait=1e6, join_wait=chance.choice([0.1, 0.5, 2.0]),
+                  request_attempts=chance.choice([1, 3]))
     world.connect([(a, b) for a in range(count) for b in range(a) if chance.random() < density])
     world.run(4)
     for _ in range(200):
