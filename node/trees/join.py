@@ -287,7 +287,7 @@ class Join:
             self._advance(at, message)
 
     def _advance(self, at: int, message: wire.Activate) -> None:
-        """Turn this node's pointer, number `at` of the route, to the next one; the near end opens the link."""
+        """Turn this node's pointer, at `at` of the route, to the next one; the near end opens the link."""
         route, tree = message.route, self._tree
         rid = _link(message.rid)
         node = self._next_hop(route, at)
