@@ -1,0 +1,82 @@
+"""The data of the map that plays a run: movement, links and leaders, packed for the page.
+
+Everything is intervals or waypoints in rounded integers (centiseconds, decimeters); the page draws
+any moment from them, so nothing is sampled. What would make the page too heavy is left out and said.
+"""
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+import mobility
+from analysis.study import Study
+
+MAX_LINKS = 300_000  # intervals of one sort that the page holds
+MAX_WAYPOINTS = 1_000_000
+
+
+def playback(whole: Study) -> tuple[dict, list[str]]:
+    """The data for templates/map.js, and notes about what is left out. Times in 0.01 s, places in 0.1 m."""
+    run, notes = whole.run, []
+    ways, spans = _ways(whole, notes)
+    radio = whole.contacts
+    if len(radio) > MAX_LINKS:
+        notes.append(f"the map shows no radio links: the run had {len(radio):,}, the page holds {MAX_LINKS:,}")
+        radio = radio.head(0)
+    return {
+        "end": int(round(run.ended * 100)),
+        "names": list(run.hosts) or [str(i) for i in range(len(ways))],
+        "ways": ways, "present": spans, "box": _box(whole, ways),
+        "lives": _rows(whole.lives, ["node"]),
+        "radio": _rows(radio, ["i", "j"]), "tree": _rows(whole.tree_links.head(MAX_LINKS), ["i", "j"]),
+        "leaders": _leaders(whole.standings),
+        "shape": [whole.shape[c].astype(int).tolist() for c in ("partitions", "fragments")],
+        "range": run.scenario.get("radio", {}).get("range"),
+    }, notes
+
+
+def _ways(whole: Study, notes: list[str]) -> tuple[list[list[int]], list]:
+    """Per host a flat list t, x, y, t, x, y, ...; and its spans of presence, or null for always."""
+    path = whole.run.path / "trace.movements.gz"
+    try:
+        movement = mobility.read(path, "bonnmotion")
+    except (OSError, mobility.TraceError) as error:
+        notes.append(f"the map has no movement: {error}")
+        return [], []
+    if sum(len(t.times) for t in movement.trajectories) > MAX_WAYPOINTS:
+        notes.append(f"the map has no movement: the trace has more than {MAX_WAYPOINTS:,} waypoints")
+        return [], []
+    ways, spans = [], []
+    for way in movement.trajectories:
+        flat = np.column_stack([way.times * 100, way.points[:, :2] * 10])
+        ways.append(np.rint(flat).astype(int).ravel().tolist())
+        spans.append(None if way.always_present else np.clip(np.rint(way.lives * 100), 0, 1e9).astype(int).tolist())
+    return ways, spans
+
+
+def _box(whole: Study, ways: list[list[int]]) -> list[int]:
+    """What the map shows: left, bottom, right, top in 0.1 m."""
+    if whole.run.area:
+        return [0, 0, int(whole.run.area[0] * 10), int(whole.run.area[1] * 10)]
+    if not ways:
+        return [0, 0, 1000, 1000]
+    x, y = np.concatenate([way[1::3] for way in ways]), np.concatenate([way[2::3] for way in ways])
+    return [int(x.min()), int(y.min()), int(max(x.max(), x.min() + 10)), int(max(y.max(), y.min() + 10))]
+
+
+def _rows(frame: pd.DataFrame, keys: list[str]) -> list[int]:
+    """A flat list of keys, up, down (0.01 s), in the order of up."""
+    ordered = frame.sort_values("up")
+    times = np.rint(ordered[["up", "down"]].to_numpy(float) * 100)
+    return np.column_stack([ordered[keys].to_numpy(), times]).astype(int).ravel().tolist()
+
+
+def _leaders(standings: pd.DataFrame) -> list[int]:
+    """A flat list of node, t (0.01 s), leader, seeking (0 or 1); only changes."""
+    if standings.empty:
+        return []
+    before = standings.groupby("node")[["leader", "seeking"]].shift()
+    changed = (before["leader"] != standings["leader"]) | (before["seeking"] != standings["seeking"])
+    rows = standings[changed].sort_values("t", kind="stable").head(MAX_LINKS)
+    return np.column_stack([rows["node"], np.rint(rows["t"] * 100), rows["leader"],
+                            rows["seeking"].astype(int)]).astype(int).ravel().tolist()

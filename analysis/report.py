@@ -1,0 +1,133 @@
+"""report.html: one file that opens offline, with everything the analysis found in one run."""
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import jinja2
+import numpy as np
+import pandas as pd
+
+from analysis import figures
+from analysis.errors import AnalysisError
+from analysis.playback import playback
+from analysis.study import Study, share
+from analysis.summary import Summary
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_OUTCOMES = {
+    "complete": "The run came to its end.",
+    "interrupted": "The run was interrupted; what had been recorded until then was analysed.",
+    "disk_full": "The disk became full and the run stopped; records of the last seconds may be missing.",
+    "failed": "The run failed; what had been recorded until then was analysed.",
+    "running": "The run did not write its last word: it was killed, or it is still going on.",
+}
+
+
+def write(whole: Study, summary: Summary) -> Path:
+    """Write the report into the run directory and return its path. Raises AnalysisError."""
+    data, left_out = playback(whole)
+    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True,
+                                     trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"percent": _percent, "time": _time, "number": _number}
+    text = environment.get_template("report.html").render(
+        run=whole.run, summary=summary, n=whole.numbers, charts=_charts(whole), outcome=_outcome(whole),
+        fidelity=_flat(whole.run.manifest.get("fidelity")), violations=whole.violations, losses=_losses(whole),
+        sent=_sent(whole), repairs=whole.repairs.to_dict("records"), lost_links=whole.links["lost"],
+        topics=_groups(whole.parts.topics, "topic"), nodes=_hosts(whole, whole.parts.nodes, "node"),
+        sources=_hosts(whole, whole.parts.sources, "source"), drops=whole.drops.to_dict("records"),
+        traffic=whole.traffic, bin_width=whole.parts.bin_width, not_a_number=math.nan, left_out=left_out, has_map=bool(data["ways"]),
+        data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
+        style=(_TEMPLATES / "report.css").read_text(), script=(_TEMPLATES / "map.js").read_text())
+    path = whole.run.path / "report.html"
+    try:
+        path.write_text(text)
+    except OSError as error:
+        raise AnalysisError(f"{path}: cannot be written: {error.strerror}") from None
+    return path
+
+
+def _charts(whole: Study) -> dict[str, str]:
+    """Each chart that there is something to draw for."""
+    parts, run, charts = whole.parts, whole.run, {}
+    counted = parts.classes[parts.classes["class"] == "counted"]
+    if len(parts.bins):
+        charts["delivery"] = figures.delivery_over_time(parts.bins, parts.bin_width, run.window, run.radio_known)
+    if len(counted) and counted["percentiles"].iloc[0] is not None:
+        charts["latency"] = figures.latency(np.asarray(counted["percentiles"].iloc[0], dtype=float))
+    if len(parts.hops):
+        charts["hops"] = figures.hops(parts.hops)
+    if len(parts.reasons):
+        charts["losses"] = figures.losses(parts.reasons)
+    if whole.sent["bytes"].sum() > 0:
+        charts["overhead"] = figures.overhead(whole.sent)
+    if len(whole.shape) and whole.shape["hosts"].max() > 0:
+        charts["shape"] = figures.shape(whole.shape)
+    if len(whole.repair_times):
+        charts["repairs"] = figures.repair_times(whole.repair_times)
+    return charts
+
+
+def _outcome(whole: Study) -> tuple[str, str]:
+    """("good" | "bad", a sentence) on how the run ended."""
+    name = whole.run.manifest.get("outcome", "running")
+    said = _OUTCOMES.get(name, f"The run ended as {name!r}.")
+    reason = whole.run.manifest.get("reason")
+    return ("good" if name == "complete" else "bad"), said + (f" ({reason})" if reason else "")
+
+
+def _flat(found: object) -> list[tuple[str, str]]:
+    """The fidelity of the manifest as lines of name and value."""
+    if not isinstance(found, dict):
+        return []
+    return [(str(key).replace("_", " "), f"{value:g}" if isinstance(value, int | float) else str(value))
+            for key, value in found.items()]
+
+
+def _losses(whole: Study) -> list[dict]:
+    rows = whole.parts.reasons.sort_values("expected", ascending=False)
+    total = rows["expected"].sum()
+    return [{"reason": r.reason.replace("_", " "), "detail": r.detail, "count": int(r.expected),
+             "share": share(r.expected, total)} for r in rows.itertuples()]
+
+
+def _sent(whole: Study) -> dict[str, list[dict]]:
+    """Overhead per type and per family, with what a delivery costs."""
+    remote, span = whole.deliveries["remote"], whole.run.ended
+
+    def rows(frame: pd.DataFrame, name: str) -> list[dict]:
+        return [{"name": r[name], "family": r.get("family", ""), "messages": int(r["messages"]), "bytes": int(r["bytes"]),
+                 "messages_per_delivery": share(r["messages"], remote), "bytes_per_delivery": share(r["bytes"], remote),
+                 "bytes_per_second": share(r["bytes"], span)} for r in frame.to_dict("records")]
+
+    families = (whole.sent.groupby("family", as_index=False)[["messages", "bytes"]].sum()
+                .sort_values("bytes", ascending=False))
+    return {"types": rows(whole.sent, "type"), "families": rows(families, "family")}
+
+
+def _groups(frame: pd.DataFrame, key: str) -> list[dict]:
+    return [{"name": row[key], "expected": int(row["expected"]), "delivered": int(row["delivered"]),
+             "ratio": share(row["delivered"], row["expected"]), "bound": share(row["reachable"], row["expected"]),
+             "latency": row["percentiles"][50] if row["percentiles"] is not None else math.nan}
+            for row in frame.to_dict("records") if row[key] is not None and row[key] == row[key]]
+
+
+def _hosts(whole: Study, frame: pd.DataFrame, key: str) -> list[dict]:
+    names = whole.run.hosts
+    return [{**row, "name": names[int(row["name"])] if int(row["name"]) < len(names) else int(row["name"])}
+            for row in _groups(frame, key)]
+
+
+def _percent(x: float) -> str:
+    return "–" if math.isnan(x) else f"{100 * x:.1f} %"
+
+
+def _time(x: float) -> str:
+    if x is None or math.isnan(x):
+        return "–"
+    return f"{x * 1000:,.0f} ms" if x < 1 else f"{x:,.2f} s"
+
+
+def _number(x: float, digits: int = 0) -> str:
+    return "–" if x is None or math.isnan(x) else f"{x:,.{digits}f}"
