@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
+
+from cli.errors import UserError
 
 HELP = "run one node again from its input journal"
 
@@ -19,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """0: done, or the records are the same; 1: they differ; 2: a file cannot be used."""
+    """0: done, or the records are the same; 1: they differ."""
     from node.journal import JournalError, replay
 
     until = float("inf") if args.until is None else args.until
@@ -30,9 +31,11 @@ def run(args: argparse.Namespace) -> int:
         for record in replayed:
             print(json.dumps(record))
     except JournalError as error:
-        return _fail(str(error))
+        raise UserError(str(error)) from None
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        return _fail(f"{error.filename}: {error.strerror}")
+        raise UserError(f"{error.filename}: {error.strerror}") from None
     return 0
 
 
@@ -75,7 +78,3 @@ def _check(replayed: Iterator[dict], originals: Iterator[dict], path: Path) -> i
 def _show(record: dict | None) -> str:
     return "nothing" if record is None else json.dumps(record)
 
-
-def _fail(sentence: str) -> int:
-    print(f"roamcast: {sentence}", file=sys.stderr)
-    return 2

@@ -9,6 +9,7 @@ import pytest
 from radio_world import RadioWorld
 
 from cli import replay as command
+from cli.errors import UserError
 from node.clients import ClientError
 from node.filters import FilterError
 from node.journal import JournaledBroker, JournalError, open_journal, replay
@@ -165,13 +166,13 @@ def test_missing_records_are_a_difference(run, records, capsys):
     assert "recorded: nothing" in capsys.readouterr().out
 
 
-def test_what_cannot_be_used_is_one_sentence(run, tmp_path, capsys):
-    assert roamcast(tmp_path / "none.journal") == 2
-    assert roamcast(run[1] / "1.journal", "--check", tmp_path / "none.jsonl") == 2
+def test_what_cannot_be_used_is_one_sentence(run, tmp_path):
     bad = tmp_path / "bad.jsonl"
     bad.write_text("x\n")
-    assert roamcast(run[1] / "1.journal", "--check", bad) == 2
-    assert roamcast(bad) == 2
-    errors = capsys.readouterr().err.splitlines()
-    assert len(errors) == 4 and all(line.startswith("roamcast: ") for line in errors)
-    assert "No such file" in errors[0] and "bad.jsonl:1" in errors[2]
+    journal = run[1] / "1.journal"
+    for words, found in (((tmp_path / "none.journal",), "none.journal: No such file or directory"),
+                         ((journal, "--check", tmp_path / "none.jsonl"), "none.jsonl: No such file"),
+                         ((journal, "--check", bad), "bad.jsonl:1: not a record"),
+                         ((bad,), "bad.jsonl:1: not a line of a journal")):
+        with pytest.raises(UserError, match=found):
+            roamcast(*words)
