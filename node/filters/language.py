@@ -253,7 +253,8 @@ class Filter:
 
 
 _TYPES = {str: "text", int: "number", float: "number", bool: "bool", bytes: "bytes"}
-WORDS = ("and", "exists", "in", *PATTERNS, "true", "false")  # of the text form; no plain names
+# Words of the text form, and two that people expect there: no names unless quoted.
+WORDS = ("and", "exists", "in", *PATTERNS, "true", "false", "or", "not")
 
 
 def is_plain_name(name: str) -> bool:

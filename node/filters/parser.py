@@ -114,9 +114,9 @@ class _Parser:
         token = self._peek()
         if token.kind == "text":
             return _unquoted(self._take())
-        if token.kind == "word" and token.word not in (*WORDS, "or", "not"):
+        if token.kind == "word" and token.word not in WORDS:
             return self._take().text
-        if token.kind == "word" and token.word in WORDS:
+        if token.kind == "word":
             self._refuse(f"the name of an attribute (quote it if you mean one: \"{token.text}\")")
         self._refuse("the name of an attribute" + ("" if self._at else ", or `*` for all events"))
 

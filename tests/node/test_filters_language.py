@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from node import schema
 from node.filters import Constraint, Filter, FilterError, attributes_as_record, check_attributes, parse
-from node.filters.language import MAX_FILTER
+from node.filters.language import MAX_FILTER, WORDS
 
 EVENT = {"kind": "temp", "value": 30.5, "count": 3, "on": True, "key": b"\xde\xad\xbe\xef"}
 
@@ -192,6 +192,14 @@ def test_text_and_wire_and_copies_give_the_same_filter(f):
     assert Filter.from_wire(cbor2.loads(cbor2.dumps(f.to_wire()))) == f
     assert cbor2.dumps(f.to_wire()) == f.key
     assert copy.deepcopy(f) == f == pickle.loads(pickle.dumps(f))
+
+
+@pytest.mark.parametrize(
+    "name", [*WORDS, "And", "OR", "x y", "1x", "é", "a-b", "a.b:c_1", "_", "-", '"', "\\", "\n", "\x00", "*"]
+)
+def test_every_name_has_a_text_form(name):
+    f = Filter([Constraint(name, "exists"), Constraint(name, "!=", (name,))])
+    assert parse(str(f)) == f
 
 
 @given(st.lists(constraints(), max_size=4), st.randoms(use_true_random=False), attributes())

@@ -6,6 +6,8 @@ import copy
 import pickle
 import re
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import cbor2
@@ -19,6 +21,7 @@ from node import filters as filter_language
 from node import schema, wire
 from node.ids import LinkId, Peer
 
+ROOT = Path(__file__).resolve().parents[2]
 ME = Peer(17, 3)
 EVENT = wire.Event(
     17, 3, 9, 12.5, 0, {"kind": "temp", "on": True, "n": 1, "f": 1.0, "b": b"\x01"}, b"payload"
@@ -75,6 +78,23 @@ def test_every_message_has_its_line_and_its_names():
         )
         assert cls._fields == tuple(field.name for field in table.fields) and issubclass(cls, wire.Message)
         assert cls.__doc__ == table.doc
+
+
+def test_a_message_without_a_line_works_and_is_named():
+    """Whoever adds a table finds the message at once, and is told what is missing."""
+    program = (
+        "from node import schema\n"
+        "new = schema.messages()['RESET']._replace(name='HARD_RESET', code=250)\n"
+        "schema.messages()['HARD_RESET'] = new\n"
+        "from node import wire\n"
+        "data = wire.encode((1, 1), 1, [wire.HardReset(5)])\n"
+        "print(wire.decode(data).messages[0])\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, timeout=60, check=True
+    )
+    assert run.stdout == "HardReset(nonce=5)\n"
+    assert 'add `HardReset = _message("HARD_RESET")`' in run.stderr
 
 
 def test_messages_are_values():
