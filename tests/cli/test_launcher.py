@@ -329,7 +329,7 @@ def test_the_lock_file_is_complete():
 
 
 def test_a_node_alone_names_what_other_commands_need(tmp_path):
-    """A Pi has trio and cbor2 only: an import finder that hides pydantic stands for that environment."""
+    """A Pi has trio and cbor2 only: a module that is not there stands for that environment."""
     (tmp_path / "pydantic.py").write_text("raise ModuleNotFoundError(\"No module named 'pydantic'\", name='pydantic')\n")
     done = subprocess.run([sys.executable, "-P", "-m", "cli", "check", ROOT / "topologies/park-30.toml"],
                           env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}, capture_output=True, text=True)
