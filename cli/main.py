@@ -61,6 +61,9 @@ def _dispatch(arguments: list[str]) -> int:
     command = importlib.import_module(f"cli.{name}")
     parser = argparse.ArgumentParser(prog=f"roamcast {name}", description=command.HELP)
     command.add_arguments(parser)
+    if getattr(command, "PASSES_ON", False):  # what it does not know is for the program that it starts
+        args, args.others = parser.parse_known_args(arguments[1:])
+        return command.run(args)
     return command.run(parser.parse_args(arguments[1:]))
 
 

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 HELP = "run the test suite; other arguments go to pytest"
+PASSES_ON = True
 ROOT = Path(__file__).resolve().parent.parent
 PROCESSES = 2
 PROGRAMS = {  # what tests start besides Python (their marker `needs`), and Debian's package of it
@@ -23,35 +24,29 @@ PROGRAMS = {  # what tests start besides Python (their marker `needs`), and Debi
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    parser.usage = "roamcast test [--slow] [--seed N] [PYTEST ARGUMENTS]"
+    parser.add_argument("--slow", action="store_true", help="also the long sweeps (marker slow)")
+    parser.add_argument("--seed", type=int, metavar="N",
+                        help="of the order of the tests and of their examples (default: a new one)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Becomes pytest; returns only when it cannot start. The exit code is pytest's."""
-    from cli.main import UserError
+    from cli.errors import UserError
 
-    ours, for_pytest = _parser().parse_known_args(args.arguments)
     if not (ROOT / "tests").is_dir():
         raise UserError(f"{ROOT} has no folder tests; run this in a checkout of the source")
     _programs()
-    seed = random.SystemRandom().randrange(2**32) if ours.seed is None else ours.seed
+    seed = random.SystemRandom().randrange(2**32) if args.seed is None else args.seed
     command = [sys.executable, "-m", "pytest", f"--randomly-seed={seed}",
                f"--hypothesis-seed={seed}", "-rfEs"]
-    if not any(argument == "-n" or argument.startswith(("-n", "--numprocesses", "--pdb")) for argument in for_pytest):
+    if not any(argument.startswith(("-n", "--numprocesses", "--pdb")) for argument in args.others):
         command += ["-n", str(min(PROCESSES, os.cpu_count() or 1))]
-    if ours.slow:
+    if args.slow:
         command += ["-m", ""]
     print(f"roamcast test: seed {seed}; `roamcast test --seed {seed}` repeats this order and these examples", flush=True)
     os.chdir(ROOT)
-    os.execv(sys.executable, [*command, *for_pytest])
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="roamcast test", description=HELP, allow_abbrev=False,
-                                     usage="roamcast test [--slow] [--seed N] [PYTEST ARGUMENTS]")
-    parser.add_argument("--slow", action="store_true", help="also the long sweeps (marker slow)")
-    parser.add_argument("--seed", type=int, help="of the order of the tests and of their examples (default: a new one)")
-    return parser
+    os.execv(sys.executable, [*command, *args.others])
 
 
 def _programs() -> None:

@@ -335,3 +335,43 @@ def test_a_node_alone_names_what_other_commands_need(tmp_path):
                           env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}, capture_output=True, text=True)
     assert done.returncode == 2 and "needs the Python package pydantic" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+# ---- roamcast test
+
+
+@pytest.fixture
+def small_suite(tmp_path):
+    """A checkout whose suite is four tests: one passes, one fails, one is slow, one needs what nobody has."""
+    shutil.copytree(ROOT / "cli", tmp_path / "cli", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "tests").mkdir()
+    shutil.copy(ROOT / "tests/conftest.py", tmp_path / "tests")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (tmp_path / "tests/test_small.py").write_text(
+        "import pytest\n"
+        "def test_good(): pass\n"
+        "def test_bad(): assert False\n"
+        "@pytest.mark.slow\ndef test_long(): pass\n"
+        "@pytest.mark.needs('no-such-program')\ndef test_without(): assert False\n")
+    return tmp_path
+
+
+def run_suite(root: Path, *arguments: str) -> subprocess.CompletedProcess:
+    """As a user without apt would: nothing is on the PATH."""
+    return subprocess.run([sys.executable, "-P", "-m", "cli", "test", *arguments], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(root), "PATH": "/nowhere"}, timeout=120)
+
+
+def test_the_suite_prints_its_seed_and_closes_with_the_count(small_suite):
+    done = run_suite(small_suite, "--seed", "7")
+    lines = done.stdout.strip().splitlines()
+    assert done.returncode == 1 and "seed 7" in lines[0]
+    assert re.search(r"^1 failed, 1 passed, 1 skipped\b.* in ", lines[-1])
+    assert "FAILED tests/test_small.py::test_bad" in done.stdout
+    assert "no-such-program is not installed" in done.stdout
+    assert "apt-get install chromium chromium-driver iproute2 tshark" in done.stderr
+
+
+def test_other_arguments_go_to_pytest_and_slow_ones_run_when_asked(small_suite):
+    done = run_suite(small_suite, "--slow", "-k", "good or long", "-n0")
+    assert done.returncode == 0 and re.search(r"^2 passed\b.* in ", done.stdout.strip().splitlines()[-1])
