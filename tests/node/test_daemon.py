@@ -190,6 +190,24 @@ def test_the_commands_pub_and_sub(three):
 
 @pytest.mark.needs("ip")
 @as_root
+def test_an_interface_that_goes_down_and_comes_back(three):
+    a, b, _ = three
+    for host in (a, b):
+        host.start()
+        host.ready()
+    joined([a, b])
+    link = ["ip", "-n", b.namespace, "link", "set", "radio"]
+    subprocess.run([*link, "down"], check=True)
+    until(lambda: a.kinds("neighbor_down"), "the loss is not seen")
+    subprocess.run([*link, "up"], check=True)
+    with Client(a.socket) as one, Client(b.socket) as two:
+        one.subscribe('kind = "back"')
+        assert received(two, one, {"kind": "back"})[1].hops == 1
+    assert "cannot send to 10.77.0.255" in b.end()
+
+
+@pytest.mark.needs("ip")
+@as_root
 def test_garbage_on_both_sockets_changes_nothing(three):
     a, b, c = three
     for host in (a, b):
