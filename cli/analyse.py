@@ -4,8 +4,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cli.errors import UserError
-
 HELP = "analyse recorded runs: tables, report, the delivery table"
 
 
@@ -16,14 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    import analysis
+    from cli.run import analyse
 
-    try:
-        summary = analysis.analyse(args.runs, args.master)
-    except analysis.AnalysisError as error:
-        raise UserError(str(error)) from None
-    print(summary.table())
-    print()
-    for report in summary.reports:
-        print(f"Report: {report}")
+    analyse(args.runs, args.master)
     return 0

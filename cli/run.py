@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from cli.errors import INTERRUPTED, UserError
 
 HELP = "run a scenario, analyse it and print the delivery table"
 DISK_FULL = 1  # exit code: the run is shorter than it was to be
+ROOM = 1 << 26  # bytes that an analysis should find free
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,8 +31,10 @@ def run(args: argparse.Namespace) -> int:
                                     if value is not None})
     path, manifest = _record(scenario, args.out, progress.for_terminal(sys.stderr))
     print(_told(path, manifest))
-    if not args.no_analysis:
-        analyse(path, args.master, manifest["outcome"] == "disk_full")
+    if manifest["outcome"] == "disk_full" and shutil.disk_usage(path).free < ROOM:
+        print(f"There is no room for a report: free some space, then: roamcast analyse {path}")
+    elif not args.no_analysis:
+        analyse([path], args.master)
     return {"complete": 0, "interrupted": INTERRUPTED}.get(manifest["outcome"], DISK_FULL)
 
 
@@ -76,15 +80,14 @@ def _told(path: Path, manifest: dict) -> str:
     return f"Ran {took}; recorded in {path}"
 
 
-def analyse(path: Path, master: str | None, disk_full: bool = False) -> None:
-    """Analyse one run directory and print its table; UserError when that cannot be done."""
+def analyse(paths: list[Path], master: str | None) -> None:
+    """Analyse run directories, print the table and where the reports lie; UserError if that cannot be."""
     import analysis
 
     try:
-        summary = analysis.analyse(path, master)
-    except (analysis.AnalysisError, OSError) as error:
-        cure = f"; free some space, then: roamcast analyse {path}" if disk_full else ""
-        raise UserError(f"{error}{cure}") from None
+        summary = analysis.analyse(paths, master)
+    except analysis.AnalysisError as error:
+        raise UserError(str(error)) from None
     print()
     print(summary.table())
     print()
