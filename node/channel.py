@@ -7,6 +7,7 @@ It knows neither clock nor air: `links.Links` tells it the time and carries its 
 """
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterator
 
@@ -19,6 +20,8 @@ SPAN = 64  # sequence numbers in flight at most: what `beyond` of an ACK can nam
 PIECE = 1024  # bytes of encoded message that one DATA or FRAGMENT carries at most
 SEQUENCES = 2**32  # a channel that has used them up fails; at a thousand a second that is 50 days
 GRANULARITY = 0.001  # s, G of RFC 6298
+BAD_LUCK = 2e-4  # a link that is alive may be given up this often when a message needs several tries
+FEWEST_TRIES, MOST_TRIES = 3, 10
 ACK_AT = 8  # arrivals that are acknowledged without waiting for company
 
 
@@ -101,6 +104,7 @@ class Channel:
         self.next_sequence = 0
         self.queued_bytes = 0  # waiting and in flight
         self.missing = 0.0  # share of broadcasts that did not reach the far end
+        self._answered = 0.6  # share of unicasts answered at the first try; a new link gets some credit
         self._orders = 0
         self._told_order = 0  # the latest transmission known to have come
         self._since = 0.0  # the retransmission timer runs from here
@@ -146,10 +150,15 @@ class Channel:
         flight.sent_at = now
 
     def deadline(self) -> float | None:
-        """When to retransmit or to give up, unless an acknowledgement comes first."""
+        """When to retransmit, or to give up, unless an acknowledgement comes first."""
         if not self.flights:
             return None
-        return min(self._since + self.round_trip.timeout, self._progress_at + self._give_up)
+        return self._since + self.round_trip.timeout
+
+    def _patience(self) -> int:
+        """Tries of one message, all unanswered, that tell a dead link from bad luck."""
+        unanswered = min(max(1 - self._answered, 1e-6), 0.5)
+        return min(max(math.ceil(math.log(BAD_LUCK) / math.log(unanswered)), FEWEST_TRIES), MOST_TRIES)
 
     def acknowledged(self, expected: int, beyond: int, now: float) -> bool:
         """Take an ACK in; False if it tells nothing new. Moves to `lost` what it shows to be lost."""
@@ -167,6 +176,8 @@ class Channel:
                 self._waiting[sequence] = flight.parcel.event
             if flight.broadcast:
                 self.missing += ((flight.tries > 1) - self.missing) / 16
+            else:
+                self._answered += ((flight.tries == 1) - self._answered) / 16
             if flight.tries == 1:
                 if latest is None or flight.order > latest.order:
                     latest = flight
@@ -187,7 +198,8 @@ class Channel:
 
         False if it is time to give up.
         """
-        if now - self._progress_at >= self._give_up - 1e-9:
+        oldest = next(iter(self.flights.values()))
+        if now - self._progress_at >= self._give_up - 1e-9 and oldest.tries >= self._patience():
             return False
         before = now - self.round_trip.timeout
         self.round_trip.back_off()

@@ -28,7 +28,7 @@ class NodeConfig:
     rto_max: float = 0.5  # s
     channel_window: int = 32  # messages in flight (at most 64)
     channel_queue: int = 262144  # bytes waiting and in flight, per link
-    channel_give_up: float = 3.0  # s without an acknowledgement of anything in flight
+    channel_give_up: float = 1.0  # s without an acknowledgement of anything in flight
     ack_delay: float = 0.1  # s an acknowledgement may wait for company, less up to half by chance
     multicast: bool = True  # one broadcast for several tree neighbors where cheaper
     base_rate: float = 6e6  # bit/s, at which the radio sends broadcasts

@@ -36,7 +36,7 @@ class Node(Section):
         262144, ge=4096, le=2**30, description="bytes: waiting and in flight, per link"
     )
     channel_give_up: Positive = Field(
-        3.0, le=3600, description="s: without any acknowledgement that end a link"
+        1.0, le=3600, description="s: without any acknowledgement that end a link"
     )
     ack_delay: float = Field(0.1, ge=0, le=10, description="s: an acknowledgement may wait for company")
     multicast: bool = Field(True, description="one broadcast for several tree neighbors where cheaper")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from lossy_air import event
 
 from node import wire
-from node.channel import PIECE, SPAN, Channel, Parcel, RoundTrip
+from node.channel import FEWEST_TRIES, MOST_TRIES, PIECE, SPAN, Channel, Parcel, RoundTrip
 from node.config import NodeConfig
 from node.ids import LinkId
 
@@ -103,12 +103,32 @@ def test_the_window_is_a_span_of_sequence_numbers():
 def test_gives_up_only_without_progress():
     one = channel(2, channel_give_up=3.0)
     send(one, 10.0)
-    for now in (11.0, 12.9):
+    for step in range(1, 12):
+        now = 10.0 + step / 5
         assert one.timed_out(now, 1100)
+        resend(one, now)
     one.acknowledged(1, 0, 12.95)
+    for step in range(MOST_TRIES):  # tries enough, but too soon
+        assert one.timed_out(13.0 + step / 5, 1100)
+        resend(one, 13.0 + step / 5)
     assert one.timed_out(15.9, 1100)
-    assert one.deadline() <= 15.95
     assert not one.timed_out(15.95, 1100)
+
+
+def test_a_link_that_answers_at_once_is_given_up_after_fewer_tries():
+    def tries_until_given_up(one, now):
+        [flight] = send(one, now)
+        due = one.deadline()
+        while one.timed_out(due, 1100):
+            resend(one, due)
+            due = one.deadline()
+        return flight.tries
+    fresh, steady = channel(1, channel_give_up=0.5), channel(101, channel_give_up=0.5, channel_window=1)
+    for n in range(100):
+        send(steady, float(n))
+        steady.acknowledged(n + 1, 0, n + 0.01)
+    assert tries_until_given_up(steady, 100.0) == FEWEST_TRIES
+    assert FEWEST_TRIES < tries_until_given_up(fresh, 0.0) <= MOST_TRIES
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1))
