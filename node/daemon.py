@@ -23,6 +23,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TextIO
 
 import trio
 
@@ -110,7 +111,22 @@ def _broker(settings: Settings, port: Port) -> Broker:
         journal = open_journal(settings.journal)
     except OSError as error:
         raise DaemonError(f"{settings.journal}: {error.strerror}; choose another path for --journal") from None
-    return JournaledBroker(journal, settings.node, port.epoch, settings.config, port, decode)
+    return JournaledBroker(_Journal(journal), settings.node, port.epoch, settings.config, port, decode)
+
+
+class _Journal:
+    """A journal that ends at the first line that cannot be written: with a gap it would not replay."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file: TextIO | None = file
+
+    def write(self, text: str) -> None:
+        if self._file is not None:
+            try:
+                self._file.write(text)
+            except OSError as error:
+                _say(f"{self._file.name}: {error.strerror}; the journal ends here, the node goes on")
+                self._file = None
 
 
 def _say(text: str) -> None:

@@ -21,7 +21,7 @@ import pytest
 
 from node import lines
 from node.client import Client, ClientError
-from node.daemon import DaemonError, Records, next_epoch
+from node.daemon import DaemonError, Records, _Journal, next_epoch
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = "[node]\nhello_interval = 0.1\nleader_interval = 0.2\nsecret = 'of the tests'\n"
@@ -254,6 +254,24 @@ def test_garbage_on_both_sockets_changes_nothing(three):
 
 @pytest.mark.needs("ip")
 @as_root
+def test_a_journal_of_the_field_replays_on_the_desk(three):
+    a, b, _ = three
+    a.start("--journal", str(a.folder / "1.journal"))
+    b.start()
+    for host in (a, b):
+        host.ready()
+    joined([a, b])
+    with Client(a.socket) as one, Client(b.socket) as two:
+        one.subscribe('kind = "temp"')
+        received(two, one, {"kind": "temp", "raw": b"\x00"})
+    a.end()
+    replayed = subprocess.run([sys.executable, "-P", "-m", "cli", "replay", a.folder / "1.journal", "--check", a.records],
+                              env=environment(), capture_output=True, text=True)
+    assert "all the same" in replayed.stdout, replayed.stdout + replayed.stderr
+
+
+@pytest.mark.needs("ip")
+@as_root
 def test_a_program_that_does_not_read_loses_events_and_is_told(three):
     a = three[0]
     a.start()
@@ -347,6 +365,13 @@ def test_a_full_disk_loses_records_and_nothing_else(capsys):
         records.append(1.0, "node_stopped", {"epoch": 1})
         records.flush()
     assert records.lost == 2 and capsys.readouterr().err.count("records are lost") == 1
+
+
+def test_a_full_disk_ends_the_journal_and_nothing_else(capsys):
+    journal = _Journal(open("/dev/full", "a", buffering=1))
+    for _ in range(2):
+        journal.write("{}\n")
+    assert capsys.readouterr().err.count("the journal ends here") == 1
 
 
 def test_a_client_without_a_node_says_what_would_do(tmp_path):
