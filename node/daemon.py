@@ -126,6 +126,8 @@ class _Journal:
                 self._file.write(text)
             except OSError as error:
                 _say(f"{self._file.name}: {error.strerror}; the journal ends here, the node goes on")
+                with contextlib.suppress(OSError):  # it tries once more to write
+                    self._file.close()
                 self._file = None
 
 
