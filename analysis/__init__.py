@@ -37,8 +37,8 @@ def analyse(run_dirs: str | Path | Sequence[str | Path], master: str | None = No
     numbers, notes, reports = [], [], []
     for run in read:
         found = study(spark, run)
-        single = Summary(title(run), [found.numbers], found.notes)
-        _save(run.path / "summary.json", run, single)
+        single = Summary(title(found.run), [found.numbers], found.notes)
+        _save(run.path / "summary.json", found.run, single)
         reports.append(write(found, single))
         numbers.append(found.numbers)
         notes += found.notes if len(read) == 1 else [f"{run.path.name}: {note}" for note in found.notes]

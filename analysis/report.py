@@ -71,7 +71,7 @@ def _charts(whole: Study) -> dict[str, str]:
 
 def _outcome(whole: Study) -> tuple[str, str]:
     """("good" | "bad", a sentence) on how the run ended."""
-    name = whole.run.manifest.get("outcome", "running")
+    name = str(whole.run.manifest.get("outcome", "running"))
     said = _OUTCOMES.get(name, f"The run ended as {name!r}.")
     reason = whole.run.manifest.get("reason")
     return ("good" if name == "complete" else "bad"), said + (f" ({reason})" if reason else "")

@@ -6,8 +6,9 @@ TOML: the checks on what people write were made before the run.
 from __future__ import annotations
 
 import json
+import math
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from analysis.errors import AnalysisError
@@ -22,7 +23,7 @@ class Run:
     world: str
     seed: int
     duration: float  # as the scenario wants it
-    ended: float  # as far as the run came
+    ended: float  # as far as the run came; nan until `settle` when only the records know
     warm_up: float
     grace: float
     deadline: float
@@ -65,14 +66,11 @@ def read(path: Path | str) -> Run:
         return float(value)
 
     duration, deadline, warm_up = number("duration"), number("deadline", 10.0), number("warm_up", 0.0)
-    ended = min(duration, _ended(manifest, duration))
     window = table.get("window") or [warm_up, duration - deadline]
-    if ended < duration:
-        notes.append(f"the run ended after {ended:g} s of {duration:g} s; later events do not count")
-    hosts = _hosts(scenario, manifest)
+    hosts = _hosts(scenario)
     run = Run(path, str(table.get("name", path.name)), str(table.get("world", "sim")), int(table.get("seed", 0)),
-              duration, ended, warm_up, number("grace", 5.0), deadline,
-              (float(window[0]), min(float(window[1]), ended - deadline)), hosts, _area(scenario),
+              duration, _ended(manifest), warm_up, number("grace", 5.0), deadline,
+              (float(window[0]), float(window[1])), hosts, _area(scenario),
               scenario, manifest, ())
     missing = [i for i in range(len(hosts)) if not (path / "nodes" / f"{i}.jsonl").is_file()]
     if missing:
@@ -80,7 +78,20 @@ def read(path: Path | str) -> Run:
         notes.append(f"no records of {len(missing)} of {len(hosts)} hosts ({some}): what they sent and received is not known")
     if not run.radio_known:
         notes.append("world.jsonl is missing: radio contacts are not known, so there is no physical bound")
-    return Run(**{**run.__dict__, "notes": tuple(notes)})
+    return replace(run, notes=tuple(notes))
+
+
+def settle(run: Run, last: float) -> Run:
+    """The run with its end known: a run that was killed ended with its last record, at `last` s.
+
+    Events whose deadline lies behind the end do not count, whatever the window says.
+    """
+    ended = min(run.duration, last if math.isnan(run.ended) else run.ended)
+    notes = run.notes
+    if ended < run.duration:
+        notes = (*notes, f"the run ended after {ended:g} s of {run.duration:g} s; later events do not count")
+    first, final = run.window
+    return replace(run, ended=ended, window=(first, max(first, min(final, ended - run.deadline))), notes=notes)
 
 
 def _toml(path: Path) -> dict:
@@ -106,15 +117,16 @@ def _manifest(path: Path, notes: list[str]) -> dict:
     return found if isinstance(found, dict) else {}
 
 
-def _ended(manifest: dict, duration: float) -> float:
-    for key in ("ended", "ended_at", "elapsed", "simulated"):
-        if isinstance(manifest.get(key), int | float):
-            return float(manifest[key])
-    return duration
+def _ended(manifest: dict) -> float:
+    """The time that the run reached; nan when it did not write its last word."""
+    ended = manifest.get("ended")
+    if manifest.get("outcome", "running") == "running" or not isinstance(ended, int | float):
+        return math.nan
+    return float(ended)
 
 
-def _hosts(scenario: dict, manifest: dict) -> tuple[str, ...]:
-    names = scenario.get("hosts", {}).get("names") or manifest.get("hosts")
+def _hosts(scenario: dict) -> tuple[str, ...]:
+    names = scenario.get("hosts", {}).get("names")
     if isinstance(names, list) and names:
         return tuple(map(str, names))
     return tuple(str(i) for i in range(int(scenario.get("hosts", {}).get("count") or 0)))

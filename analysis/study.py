@@ -14,7 +14,7 @@ from analysis.breakdown import Breakdown, breakdown
 from analysis.errors import AnalysisError
 from analysis.expected import expected, filters, published
 from analysis.matching import matches
-from analysis.run import Run
+from analysis.run import Run, settle
 
 
 @dataclass
@@ -54,7 +54,8 @@ def study(spark: SparkSession, run: Run) -> Study:
     except OSError as error:
         raise AnalysisError(f"{run.tables}: cannot be made: {error.strerror}; the analysis writes its tables there") from None
     found = records.ingest(spark, run.logs, run.tables)
-    tables, end = found.tables, run.ended
+    run = settle(run, found.last)
+    tables, end = found.tables, max(run.ended, found.last)
     hosts = max([len(run.hosts), *(n + 1 for n in found.nodes)])
     lives = intervals.lives(tables, end).cache()
     small = {name: _small(run, name, frame) for name, frame in (
@@ -73,7 +74,7 @@ def study(spark: SparkSession, run: Run) -> Study:
         violations=correctness.check(tables, events, matching, held),
         sent=overhead.by_type(tables), drops=overhead.drops(tables), traffic=overhead.totals(tables),
         repairs=tree.repairs(tables), repair_times=tree.repair_times(tables), links=tree.link_changes(tables),
-        shape=tree.over_time(small["lives"], small["contacts"], small["tree_links"], end, hosts),
+        shape=tree.over_time(small["lives"], small["contacts"], small["tree_links"], run.ended, hosts),
         deliveries=_deliveries(tables), standings=_standings(tables), notes=[], **small)
     whole.notes = [*run.notes, *_notes(whole)]
     spark.catalog.clearCache()

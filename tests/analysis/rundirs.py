@@ -27,7 +27,7 @@ class Log:
             "mobility": {"model": "random_waypoint", "area": [600.0, 600.0]}, "radio": {"range": 150.0}}
         run_table = self.scenario["run"]
         run_table.setdefault("window", [run_table["warm_up"], duration - run_table["deadline"]])
-        self.manifest: dict = {}
+        self.manifest: dict = {"outcome": "complete", "ended": duration, "reason": None}
         self.movement = None
 
     def add(self, node: int, t: float, kind: str, **fields: object) -> None:
@@ -188,7 +188,9 @@ def _event(log: Log, rng: random.Random, t: float, source: int, sequence: int, t
         if onward:
             log.add(host, at, "forwarded", event=event, to=[link for _, link in onward], **{"from": arrival})
         for far, link in onward:
+            arrives = at + rng.uniform(0.002, 0.03)
             if rng.random() >= loss:
-                queue.append((far, link, hops + 1, at + rng.uniform(0.002, 0.03)))
+                if int(arrives) == int(t):  # the model's hosts crash and its run ends between seconds
+                    queue.append((far, link, hops + 1, arrives))
             elif rng.random() < 0.5:
                 log.add(host, at, "event_dropped", event=event, link=link, reason="overflow")

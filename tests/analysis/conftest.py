@@ -1,0 +1,23 @@
+"""One Spark for all tests of the analysis: to start it takes longer than most of them."""
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # rundirs, which the tests of this folder share
+
+
+@pytest.fixture(scope="session")
+def spark():
+    from analysis.session import session
+    return session()
+
+
+@pytest.fixture(scope="session")
+def study(spark):
+    """study(path) -> the Study of a run directory."""
+    from analysis import run as runs
+    from analysis.study import study as analyse
+    return lambda path: analyse(spark, runs.read(path))

@@ -1,0 +1,109 @@
+"""Logs as they are found: torn, with nonsense in them, of kinds unknown, or not there at all."""
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+from pyspark.sql import types as T
+from rundirs import Log
+
+from analysis import AnalysisError, analyse, records
+
+
+def test_types_are_read_from_their_notation():
+    found = records.spark_type("list<{reason: text, n: int?, at: list<float>}>")
+    assert found == T.ArrayType(T.StructType([
+        T.StructField("reason", T.StringType()), T.StructField("n", T.LongType()),
+        T.StructField("at", T.ArrayType(T.DoubleType()))]))
+    assert [f.name for f in records.spark_type("value")] == ["n", "s", "b", "x"]
+    with pytest.raises(ValueError, match="strange"):
+        records.spark_type("list<strange>")
+
+
+def test_every_kind_has_a_schema_and_the_two_meanings_of_from_stay_apart():
+    known = records.schemas()
+    assert known["radio_up"]["from"].dataType == T.LongType()
+    assert known["forwarded"]["from"].dataType == T.StringType()
+
+
+@pytest.fixture(scope="module")
+def battered(tmp_path_factory):
+    log = Log(3, 50.0, deadline=5.0)
+    log.up(0, 1, 2)
+    log.contact(0, 1, 0.0)
+    link = log.link(0, 1, 0.5)
+    for host in (0, 1):
+        log.subscribe(host, 1.0, "app", [], "00")  # the empty filter: everything
+    log.publish(0, 10.0, "0.1.1", {})
+    log.add(0, 10.0, "forwarded", event="0.1.1", to=[link], **{"from": None})
+    log.deliver(1, 10.5, "0.1.1", 1, 10.0)
+    log.deliver(0, 10.0, "0.1.1", 0, 10.0)
+    path = log.write(tmp_path_factory.mktemp("run") / "run")
+    (path / "manifest.json").write_text(json.dumps({"outcome": "interrupted", "ended": 30.0, "reason": None}))
+    (path / "nodes" / "2.jsonl").unlink()
+    with open(path / "nodes" / "1.jsonl", "a") as file:
+        file.write('\n{"t":11.0,"node":1,"kind":"dreamt","of":3}\nnonsense\n{"t":"x","node":1,"kind":"delivered"}\n')
+        file.write('{"t":12.0,"node":1,"kind":"delivered","client":"app","eve')
+    return path, analyse(path)
+
+
+def test_what_can_be_read_is_read(battered):
+    path, summary = battered
+    assert (summary["expected"], summary["delivered"], summary["ratio"]) == (1, 1, 1.0)
+    assert summary.correct
+    rows = pd.read_parquet(path / "tables" / "delivered.parquet")
+    assert sorted(rows["t"]) == [10.0, 10.5]
+    assert list(rows.columns) == ["t", "node", "line", "client", "event", "hops", "published", "recovered"]
+
+
+def test_what_cannot_is_told(battered):
+    notes = " | ".join(battered[1].notes)
+    assert "3 lines of the logs are no records, 1 of them a torn last line" in notes
+    assert "dreamt (1)" in notes
+    assert "no records of 1 of 3 hosts (2)" in notes
+    assert "ended after 30 s of 50 s" in notes
+
+
+def test_summary_and_report_are_written(battered):
+    path, summary = battered
+    saved = json.loads((path / "summary.json").read_text())
+    assert saved["numbers"]["expected"] == 1 and saved["window"] == [0.0, 25.0]
+    report = (path / "report.html").read_text()
+    assert "interrupted" in report and "torn last line" in report
+    assert "delivery ratio" in summary.table() and "100.0 %" in summary.table()
+
+
+def test_a_run_without_a_record(spark, tmp_path):
+    path = Log(2, 20.0).write(tmp_path / "run")
+    summary = analyse(path)
+    assert summary["expected"] == 0
+    assert "nothing was expected" in summary.table()
+    assert (path / "report.html").is_file()
+
+
+def test_a_run_that_was_killed_ends_with_its_last_record(spark, tmp_path):
+    log = Log(2, 90.0, deadline=5.0)
+    log.manifest = {"outcome": "running", "ended": 0.0}
+    log.up(0, 1)
+    log.add(0, 40.0, "neighbor_up", neighbor=1, epoch=1)
+    for log_file in ("world.jsonl",):
+        path = log.write(tmp_path / "run")
+        (path / log_file).unlink()
+    summary = analyse(path)
+    assert "ended after 40 s of 90 s" in summary.table() and "no physical bound" in summary.table()
+    assert "killed" in (path / "report.html").read_text()
+
+
+@pytest.mark.parametrize("make, said", [
+    (lambda p: None, "no such folder"),
+    (lambda p: p.mkdir(), "is no run directory"),
+    (lambda p: (p.mkdir(), (p / "scenario.toml").write_text("[run\n")), "cannot be read"),
+    (lambda p: (p.mkdir(), (p / "scenario.toml").write_text("[run]\nduration = 'long'\n")), "run.duration"),
+])
+def test_what_is_no_run_is_one_line(tmp_path, make, said):
+    path = tmp_path / "elsewhere"
+    make(path)
+    with pytest.raises(AnalysisError) as raised:
+        analyse(path)
+    assert said in str(raised.value) and "\n" not in str(raised.value)
