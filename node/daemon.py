@@ -100,7 +100,7 @@ async def _main(settings: Settings) -> None:
         if control is not None:
             control.close()
         radio.close()
-    port.records.flush()
+    port.records.close()
 
 
 def _broker(settings: Settings, port: Port) -> Broker:
@@ -229,6 +229,11 @@ class Records:
             self.lost += count
             with contextlib.suppress(OSError):  # no half a line before the next good one
                 self._file.truncate(whole)
+
+    def close(self) -> None:
+        self.flush()
+        if self._file is not None:
+            self._file.close()
 
     def _cut_torn_line(self) -> None:
         """What an earlier life was cut off in the middle of would spoil the line that comes after it."""

@@ -354,7 +354,7 @@ def test_records_begin_on_a_line_of_their_own(tmp_path):
     path.write_bytes(b'{"t":1}\n{"t":2,"torn' + b"x" * 100_000)
     records = Records(path, 3)
     records.append(2.5, "node_started", {"epoch": 7, "version": "1"})
-    records.flush()
+    records.close()
     assert [json.loads(line) for line in path.read_text().splitlines()] == [
         {"t": 1}, {"t": 2.5, "node": 3, "kind": "node_started", "epoch": 7, "version": "1"}]
 
@@ -364,6 +364,7 @@ def test_a_full_disk_loses_records_and_nothing_else(capsys):
     for _ in range(2):
         records.append(1.0, "node_stopped", {"epoch": 1})
         records.flush()
+    records.close()
     assert records.lost == 2 and capsys.readouterr().err.count("records are lost") == 1
 
 
