@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 import topologies  # noqa: E402
-from emulation import runner  # noqa: E402
+from emulation import records, runner  # noqa: E402
 from node import schema  # noqa: E402
 
 
@@ -30,9 +30,11 @@ def run(path: Path, **overrides) -> dict[str, float]:
         directory = runner.run(scenario, Path(folder) / "run")
         seconds = time.process_time() - begun
         manifest = json.loads((directory / "manifest.json").read_text())
+        messages = sum(row["messages"] for file in (directory / "nodes").iterdir() for record in records.read(file)
+                       if record["kind"] == "traffic" for row in record["received"])
         size = sum(file.stat().st_size for file in directory.rglob("*") if file.is_file())
     return {"seconds": seconds, "speed": manifest["ended"] / seconds,
-            "datagrams": manifest["fidelity"]["receptions"], "actions": manifest["fidelity"]["actions"],
+            "messages": messages, "datagrams": manifest["fidelity"]["receptions"], "actions": manifest["fidelity"]["actions"],
             "bytes": size, **manifest["workload"]}
 
 
@@ -49,7 +51,8 @@ def main() -> None:
                             ("records, captures, journals", {"run.journal": True})):
         result = run(path, **overrides)
         print(f"{what:28} {result['seconds']:6.2f} s CPU, {result['speed']:5.1f} x real time, "
-              f"{result['datagrams'] / result['seconds']:7.0f} receptions/s, "
+              f"{result['messages'] / result['seconds']:7.0f} messages/s, "
+              f"{result['datagrams'] / result['seconds']:7.0f} datagrams/s, "
               f"{result['actions'] / result['seconds']:7.0f} actions/s, {result['bytes'] / 1e6:5.1f} MB, "
               f"{result['published']} published, {result['delivered']} delivered")
 
