@@ -58,12 +58,15 @@ def main(wanted: str) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with _guard():
-            if not _whole():
+            started = time.monotonic()
+            if new := not _whole():
                 _make_environment()
             try:
-                java.ensure(VENV / "java")
+                java.ensure(VENV / "java", _say)
             except debian.Unavailable as error:
                 _say(f"Java is missing, so runs cannot be analysed: {error}.")
+            if new:
+                _say(f"set up in {time.monotonic() - started:.0f} s.")
     except (Failed, debian.Unavailable) as error:
         _say(f"cannot be set up: {error}.")
         return 1
@@ -121,7 +124,6 @@ def _make_environment() -> None:
     free = shutil.disk_usage(ROOT).free
     if free < SPACE:
         raise Failed(f"{ROOT} has {free / 2**30:.1f} GiB free and the set-up needs {SPACE / 2**30:.0f} GiB")
-    started = time.monotonic()
     _say(f"setting up {VENV} from {LOCK.name}; this happens once and takes some minutes.")
     try:
         _fill(PART)
@@ -131,7 +133,6 @@ def _make_environment() -> None:
     finally:
         for leftover in (PART, OLD):
             shutil.rmtree(leftover, ignore_errors=True)
-    _say(f"set up in {time.monotonic() - started:.0f} s.")
 
 
 def _fill(venv: Path) -> None:

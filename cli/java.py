@@ -21,12 +21,14 @@ PACKAGES = ["openjdk-17-jre-headless", "openjdk-21-jre-headless"]  # Debian 12 h
 JVMS = Path("/usr/lib/jvm")
 
 
-def ensure(link: Path) -> None:
-    """Make `link` the home of a fit Java, from this machine or from Debian. Raises Unavailable."""
+def ensure(link: Path, say: Callable[[str], None] = lambda text: None) -> None:
+    """Make `link` the home of a fit Java, from this machine or from Debian; what takes long is said before.
+    Raises Unavailable."""
     if fits(link):
         return
     home = find()
     if home is None and debian.present() and os.geteuid() == 0:
+        say("installing Java from Debian.")
         _of_this_release(debian.install)
         home = find()
         if home is None:
@@ -37,6 +39,7 @@ def ensure(link: Path) -> None:
         return
     if not debian.present():
         raise debian.Unavailable(f"no Java {OLDEST} or later was found; {advice()}")
+    say("fetching Java from Debian.")
     _unpack(link)
 
 
