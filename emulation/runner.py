@@ -72,6 +72,9 @@ def run(scenario, out: Path | None = None, progress: Callable[[Progress], None] 
         outcome = rundir.INTERRUPTED if clock.stopping else rundir.COMPLETE
     except DiskFull as error:
         outcome, reason = rundir.DISK_FULL, str(error)
+    except KeyboardInterrupt:
+        outcome = rundir.INTERRUPTED
+        raise
     except BaseException as error:
         reason = f"{type(error).__name__}: {error}"
         raise
