@@ -28,6 +28,8 @@ _COMMON = {
     # Spark asks for a batch's bytes at every row, and over null lists the answer takes as long as the batch
     # has rows: small batches keep that from growing with the square
     "spark.sql.execution.arrow.maxRecordsPerBatch": "500",
+    # what is odd in a log becomes null; it must not end the analysis
+    "spark.sql.ansi.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
     # node files are many and small: do not count the opening of one as 4 MB of work
     "spark.sql.files.openCostInBytes": "65536",
