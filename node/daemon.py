@@ -20,7 +20,7 @@ import struct
 import sys
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -76,26 +76,12 @@ async def _main(settings: Settings) -> None:
     control = None
     try:
         port = Port(settings, radio, next_epoch(settings.state or default_state(settings.node), settings.node))
-        broker = _broker(settings, port)
+        broker = make_broker(settings, port)
         if settings.control is not None:
             control = Control(settings.control, broker, port.tick)
-        port.tick()
-        broker.start()
-        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            async with trio.open_nursery() as world:
-                world.start_soon(port.run_timers)
-                world.start_soon(radio.receive, port, broker)
-                world.start_soon(port.flush_records)
-                async with trio.open_nursery() as programs:
-                    if control is not None:
-                        programs.start_soon(control.serve)
-                    _say(f"node {settings.node}, epoch {port.epoch}, on {radio.interface} "
-                         f"({radio.address}, broadcast {radio.broadcast_address}, UDP port {settings.port})")
-                    await anext(signals)
-                    programs.cancel_scope.cancel()  # programs leave before the node does
-                port.tick()
-                broker.stop()
-                world.cancel_scope.cancel()
+        await serve(port, broker, control, started=lambda: _say(
+            f"node {settings.node}, epoch {port.epoch}, on {radio.interface} "
+            f"({radio.address}, broadcast {radio.broadcast_address}, UDP port {settings.port})"))
     finally:
         if control is not None:
             control.close()
@@ -103,7 +89,30 @@ async def _main(settings: Settings) -> None:
     port.records.close()
 
 
-def _broker(settings: Settings, port: Port) -> Broker:
+async def serve(port: Port, broker: Broker, control: Control | None, *others: Callable[[], Awaitable[None]],
+                started: Callable[[], object] = lambda: None) -> None:
+    """A node's life from its start to SIGTERM or SIGINT, which end it in order. `others` run beside it;
+    `started` is called when the signals are heeded."""
+    port.tick()
+    broker.start()
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async with trio.open_nursery() as world:
+            world.start_soon(port.run_timers)
+            world.start_soon(port.radio.receive, port, broker)
+            world.start_soon(port.flush_records)
+            async with trio.open_nursery() as programs:
+                for program in (*others, *([control.serve] if control is not None else [])):
+                    programs.start_soon(program)
+                started()
+                await anext(signals)
+                programs.cancel_scope.cancel()  # programs leave before the node does
+            port.tick()
+            broker.stop()
+            world.cancel_scope.cancel()
+
+
+def make_broker(settings: Settings, port: Port) -> Broker:
+    """The node's broker on its port, with a journal where the settings want one. Raises DaemonError."""
     decode = port.radio.learning(wire.decode)
     if settings.journal is None:
         return Broker(settings.node, port.epoch, settings.config, port, decode)
@@ -276,6 +285,7 @@ class Port:
         self._heap: list[tuple[float, int, _Timer]] = []
         self._set = 0  # timers ever set: equal times fire in this order
         self._earlier = trio.Event()
+        self.late: Callable[[float], object] = lambda seconds: None  # told how late each timer is, for a world
 
     def tick(self) -> float:
         """Before each input: now() moves on, and then stays while the input is handled."""
@@ -307,10 +317,10 @@ class Port:
                 await self._earlier.wait()
                 continue
             await trio.lowlevel.checkpoint()
-            _, _, timer = heapq.heappop(self._heap)
+            asked, _, timer = heapq.heappop(self._heap)
             action, timer.action = timer.action, None
             if action is not None:
-                self.tick()
+                self.late(self.tick() - asked)
                 action()
 
     async def flush_records(self) -> None:
