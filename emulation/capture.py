@@ -92,9 +92,13 @@ class Captures:
     def _packet(self, frame: Frame, time: float) -> bytes:
         data = frame.packet
         if data is None:
-            data = frame.packet = ethernet_frame(frame.sender, frame.destination, self._port, frame.payload)
+            data = frame.packet = self._bytes_of(frame)
         seconds, nanoseconds = divmod(self._epoch_ns + round(time * 1e9), 1_000_000_000)
         return _PACKET_HEADER.pack(seconds, nanoseconds, len(data), len(data)) + data
+
+    def _bytes_of(self, frame: Frame) -> bytes:
+        """The whole frame; a world whose payloads are frames has nothing to synthesise."""
+        return ethernet_frame(frame.sender, frame.destination, self._port, frame.payload)
 
 
 def read(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -37,6 +37,10 @@ class Clock:
             time = self.time
         heappush(self._heap, (time, order, action))
 
+    def due(self) -> float | None:
+        """When the next action is due; None when there is none."""
+        return self._heap[0][0] if self._heap else None
+
     def timer(self, owner, delay: float, action: Callable[[], None]) -> Timer:
         """Run `action` in `delay` s if `owner.alive` then; the timer can be cancelled."""
         timer = Timer(self, owner, action)

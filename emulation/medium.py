@@ -91,10 +91,11 @@ class Medium:
 
     def __init__(self, scheduler: Scheduler, movement, radio, seed: int,
                  deliver: Callable[[int, int, bytes], None], record: Callable[..., None], *,
-                 end: float | None = None, capture: Capture | None = None, off: Iterable[int] = ()) -> None:
+                 end: float | None = None, capture: Capture | None = None, off: Iterable[int] = (),
+                 overhead: int = OVERHEAD_BYTES) -> None:
         """`deliver(receiver, sender, payload)` is called when a frame has arrived; `record(kind,
         **fields)` takes the world's records; `radio` is the scenario's table [radio]; the hosts of
-        `off` begin with their radios off."""
+        `off` begin with their radios off; `overhead` bytes are on the air with each payload."""
         self._now = scheduler.now
         self._call_at = scheduler.call_at
         self._deliver = deliver
@@ -105,6 +106,7 @@ class Medium:
         self._delay = radio.delay
         self._max_tries = radio.retries + 1
         self._shared = radio.carrier_sense
+        self._overhead = overhead
         self._rates = {True: radio.base_rate, False: radio.data_rate}
         self._times: dict[tuple[bool, int], float] = {}
         self._ack = ack_time(radio.base_rate)
@@ -224,7 +226,7 @@ class Medium:
         size = len(frame.payload)
         airtime = self._times.get((broadcast, size))
         if airtime is None:
-            airtime = self._times[broadcast, size] = frame_time(OVERHEAD_BYTES + size, self._rates[broadcast])
+            airtime = self._times[broadcast, size] = frame_time(self._overhead + size, self._rates[broadcast])
         self.airtime += airtime
         if broadcast:
             self.counts["broadcasts"] += 1

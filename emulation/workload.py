@@ -7,7 +7,7 @@ two worlds, meet the same workload.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from emulation import chance
 from node.clients import MAX_PAYLOAD
@@ -45,7 +45,8 @@ class Workload:
     """
 
     def __init__(self, clock, workload, hosts: int, seed: int, end: float,
-                 broker_of: Callable[[int], object]) -> None:
+                 broker_of: Callable[[int], object], only: Collection[int] | None = None) -> None:
+        """`only`: the hosts that are driven from here; all of them by default."""
         self.published = 0
         self.delivered = 0
         self._clock = clock
@@ -54,16 +55,17 @@ class Workload:
         self._broker_of = broker_of
         self._kinds = [f"k{kind:02d}" for kind in range(workload.kinds)]
         self._wanted: list[dict[str, None]] = [{} for _ in range(hosts)]  # filters subscribed now
+        driven = range(hosts) if only is None else only
         if self._kinds:
-            for host in range(hosts):
+            for host in driven:
                 self._plan_host(host, chance.stream(seed, "workload", host))
         for entry in workload.subscribe:
-            for host in range(hosts) if entry.hosts is None else entry.hosts:
+            for host in _driven(entry, driven):
                 self._at(entry.at, self._subscribe, host, entry.filter)
                 if entry.until is not None:
                     self._at(entry.until, self._unsubscribe, host, entry.filter)
         for entry in workload.publish:
-            for host in range(hosts) if entry.hosts is None else entry.hosts:
+            for host in _driven(entry, driven):
                 self._plan_publication(host, entry, 0)
 
     def started(self, host: int, broker) -> None:
@@ -130,3 +132,8 @@ class Workload:
 
     def _deliver(self, event) -> None:
         self.delivered += 1
+
+
+def _driven(entry, driven: Collection[int]) -> list[int]:
+    """The hosts of an explicit entry that are driven from here."""
+    return [host for host in (driven if entry.hosts is None else entry.hosts) if host in driven]
