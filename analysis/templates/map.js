@@ -8,7 +8,9 @@
   // told apart by most people, on light and dark paper: after Okabe and Ito
   const COLOURS = ["#2f7fc1", "#e08214", "#1b9e77", "#c85a9a", "#b8860b", "#7b68c8", "#d1495b", "#4aa3a2"];
   let now = 0, playing = false, last = null, ink = {};
-  const worn = new Map();  // leader -> the colour its fragment wears, kept while it can be
+  const usual = new Map();  // leader -> the colour its fragment wears unless a larger one wears it
+  for (let k = 2; k < data.leaders.length; k += 4)
+    if (!usual.has(data.leaders[k])) usual.set(data.leaders[k], usual.size % COLOURS.length);
 
   const readInk = () => {
     const style = getComputedStyle(document.documentElement);
@@ -72,11 +74,8 @@
       return [f, votes.size ? [...votes].sort((a, b) => b[1] - a[1])[0][0] : who[0]];
     });
     for (const [f, name] of chosen) {
-      let k = worn.get(name);
-      if (k === undefined || taken.has(k)) {
-        k = [...COLOURS.keys()].find((c) => !taken.has(c)) ?? (f % COLOURS.length);
-        worn.set(name, k);
-      }
+      let k = usual.get(name) ?? name % COLOURS.length;
+      if (taken.has(k)) k = [...COLOURS.keys()].find((c) => !taken.has(c)) ?? k;
       taken.add(k);
       colour.set(f, COLOURS[k]);
     }
