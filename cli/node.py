@@ -65,7 +65,7 @@ def _config(path: Path | None):
     from difflib import get_close_matches
 
     from cli.errors import UserError
-    from node.broker import RECONCILERS, TREES
+    from node.broker import FLUSHES, RECONCILERS, STRATEGIES, TREES
     from node.config import NodeConfig
 
     if path is None:
@@ -79,7 +79,8 @@ def _config(path: Path | None):
     if not isinstance(table, dict):
         raise UserError(f"{path}: node: found {table!r}; [node] is a table")
     defaults = {name: getattr(NodeConfig(), name) for name in NodeConfig.__dataclass_fields__}
-    choices = {"tree": list(TREES), "reconcile": list(RECONCILERS), "forwarding": ["identity", "covering"]}
+    choices = {"tree": list(TREES), "reconcile": list(RECONCILERS), "strategy": list(STRATEGIES),
+               "forwarding": ["identity", "covering"], "flush": list(FLUSHES)}
     found = {}
     for key, value in table.items():
         if key not in defaults:

@@ -12,19 +12,32 @@ from collections.abc import Callable, Mapping, Sequence
 from node import __version__, wire
 from node.clients import Clients, Deliver
 from node.config import NodeConfig
+from node.courier import Courier
 from node.environment import Environment
 from node.filters import Filter
 from node.ids import Epoch, EventId, LinkId, NodeId, Peer
 from node.links import Links
 from node.neighbors import Neighbors
+from node.reconcile.informed import Informed
+from node.reconcile.notified import Notified
+from node.reconcile.path import ReconfigurationPath
 from node.reconcile.strawman import Strawman
+from node.reconcile.timed import Timed
+from node.routing.events import EventForwarding
+from node.routing.flooding import Flooding
 from node.routing.forwarding import SubscriptionForwarding
+from node.routing.hierarchical import HierarchicalForwarding
 from node.traffic import Traffic
 from node.trees import TreeStatus
 from node.trees.maodv import Maodv
+from node.trees.none import NoTree
 
-TREES = {"maodv": Maodv}
-RECONCILERS = {"strawman": Strawman}
+TREES = {"maodv": Maodv, "none": NoTree}
+STRATEGIES = {"subscription": SubscriptionForwarding, "hierarchical": HierarchicalForwarding,
+              "event": EventForwarding, "flood": Flooding}
+RECONCILERS = {"strawman": Strawman, "timed": Timed, "notified": Notified, "informed": Informed,
+               "path": ReconfigurationPath}
+FLUSHES = ("broadcast", "piggyback", "path")
 
 
 class Broker:
@@ -43,12 +56,14 @@ class Broker:
         self.neighbors = Neighbors(self)
         self.links = Links(self)
         self.tree = TREES[config.tree](self)
-        self.routing = SubscriptionForwarding(self)
+        self.courier = Courier(self, self.tree.relay)
+        self.routing = STRATEGIES[config.strategy](self)
         self.reconciler = RECONCILERS[config.reconcile](self)
         self.clients = Clients(self)
         # message type -> handler; hop handlers take (sender: Peer, message),
         # link handlers take (link: LinkId, message)
-        self._hop = {**self.neighbors.hop_messages, **self.links.hop_messages, **self.tree.hop_messages}
+        self._hop = {**self.neighbors.hop_messages, **self.links.hop_messages, **self.tree.hop_messages,
+                     **self.routing.hop_messages}
         self._link = {**self.routing.link_messages, **self.tree.link_messages, **self.reconciler.link_messages}
 
     # ---- inputs ---------------------------------------------------------------------------
@@ -129,6 +144,10 @@ class Broker:
         """Queue a message in the reliable channels of these tree links (one or several)."""
         self.links.send(links, message)
 
+    def relay(self, route: Sequence[NodeId], message: wire.Message) -> None:
+        """Take a message off the tree along these ids, this node's first, to the last; it may get lost."""
+        self.courier.send(tuple(route), message)
+
     def sent_position(self, link: LinkId) -> int:
         return self.links.sent_position(link)
 
@@ -183,7 +202,15 @@ class Broker:
     def link_heard(self, link: LinkId) -> None:
         self.tree.link_heard(link)
 
-    # ---- notices: tree -> links, reconciler ------------------------------------------------------
+    def routed_message(self, route: tuple[NodeId, ...], message: wire.Message) -> None:
+        """A message that was relayed along `route` is for this node, its last."""
+        handler = self.reconciler.routed_messages.get(type(message))
+        if handler is None:
+            self.dropped("misplaced")
+        else:
+            handler(route, message)
+
+    # ---- notices: tree -> links, routing, reconciler ------------------------------------------------------
     def gained(self, link: LinkId) -> None:
         self.env.record("link_gained", link=str(link), neighbor=link.far_end(self.me.node))
         self.links.open(link)
@@ -203,6 +230,10 @@ class Broker:
     def abandoned(self, rid: LinkId) -> None:
         self.env.record("link_abandoned", rid=str(rid))
         self.reconciler.abandoned(rid)
+
+    def tree_changed(self) -> None:
+        """The node stands elsewhere in its tree."""
+        self.routing.tree_changed()
 
     # ---- reconciler -> routing: figure 2's two operations ------------------------------------------
     def add_link(self, link: LinkId, held: Sequence[bytes] = ()) -> None:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class NodeConfig:
     # parts
-    tree: str = "maodv"
-    reconcile: str = "strawman"
+    tree: str = "maodv"  # or "none"
+    reconcile: str = "strawman"  # or "timed", "notified", "informed", "path"
+    strategy: str = "subscription"  # routing: subscription, hierarchical, event or flood
     forwarding: str = "identity"  # or "covering"
     secret: str = ""  # shared key of authenticated datagrams; empty: none
 
@@ -45,6 +46,13 @@ class NodeConfig:
 
     # routing
     digest: bool = True  # compare tables in HELLO and heal them
+
+    # reconciliation
+    unsubscription_timer: float = 1.0  # s, T_u: what a lost link wanted is withdrawn at the latest
+    subscription_timer: float = 1.0  # s, T_s: `informed` tells what it held back
+    activate_wait: float = 0.5  # s that a new link's end waits for the word of the old one
+    path_wait: float = 2.0  # s that a broker of a reconfiguration path waits for its next message
+    flush: str = "broadcast"  # how FLUSH spreads: or "piggyback" (on subscriptions), "path" (where known)
 
     # records
     traffic_interval: float = 1.0  # s between two traffic records

@@ -52,6 +52,10 @@ class Relay:
         self._seen: OrderedDict[NodeId, tuple[Epoch, int, int]] = OrderedDict()  # epoch, highest, bits below
         self.hop_messages: dict[type, Callable] = {wire.Relay: self._relay, wire.RelayAck: self._ack}
 
+    def add(self, handlers: Mapping[type, Callable]) -> None:
+        """Have messages of these types handled too."""
+        self._handlers = {**self._handlers, **handlers}
+
     def send(self, to: NodeId, message: wire.Message, failed: Failed | None = None,
              last_word: bool = False) -> None:
         """Take a message to a two-way neighbor; `failed()` is called later, once, if it does not answer.

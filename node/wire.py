@@ -452,6 +452,17 @@ Activate = _message("ACTIVATE")
 Replaced = _message("REPLACED")
 Offer = _message("OFFER")
 Leave = _message("LEAVE")
+Flush = _message("FLUSH")
+SubFlush = _message("SUB_FLUSH")
+Routed = _message("ROUTED")
+InformedActivate = _message("INFORMED_ACTIVATE")
+Reserve = _message("RESERVE")
+Reserved = _message("RESERVED")
+Rec = _message("REC")
+RecAck = _message("REC_ACK")
+Broken = _message("BROKEN")
+PathRefused = _message("PATH_REFUSED")
+Flood = _message("FLOOD")
 
 # A message works without its line above, but whoever reads this page would not know of it.
 for _table in schema.messages().values():

@@ -15,6 +15,18 @@ from topologies.problems import line, show
 if TYPE_CHECKING:
     from topologies.scenario import Scenario
 
+# What trees supply and what parts need, least first (node/trees/__init__.py; a test holds the two together).
+SUPPLIES = ("nothing", "links", "ends", "path")
+TREE_SUPPLIES = {"maodv": "path", "none": "nothing"}
+RECONCILE_NEEDS = {
+    "strawman": "links",
+    "timed": "links",
+    "notified": "ends",
+    "informed": "ends",
+    "path": "path",
+}
+STRATEGY_NEEDS = {"subscription": "links", "hierarchical": "links", "event": "links", "flood": "nothing"}
+
 Finding = tuple[str, str, str]  # key, what was found, what would do
 
 
@@ -134,6 +146,7 @@ def _node(scenario: Scenario) -> Iterator[Finding]:
             f"{node.rto_initial:g}",
             f"a value between rto_min = {node.rto_min:g} and rto_max = {node.rto_max:g}",
         )
+    yield from _parts(scenario)
     for rate in ("base_rate", "data_rate"):
         if getattr(node, rate) != getattr(radio, rate):
             yield (
@@ -141,6 +154,32 @@ def _node(scenario: Scenario) -> Iterator[Finding]:
                 f"{getattr(node, rate):g} with radio.{rate} = {getattr(radio, rate):g}",
                 f"leave node.{rate} out, it follows the radio",
             )
+
+
+def _parts(scenario: Scenario) -> Iterator[Finding]:
+    """Routing and reconciliation that the tree cannot supply, or that have nothing to do with each other."""
+    node = scenario.node
+    supplied = SUPPLIES.index(TREE_SUPPLIES[node.tree])
+    needed = STRATEGY_NEEDS[node.strategy]
+    enough = [tree for tree, what in TREE_SUPPLIES.items() if SUPPLIES.index(what) >= SUPPLIES.index(needed)]
+    if SUPPLIES.index(needed) > supplied:
+        found = f"{show(node.strategy)}, which needs {needed} of a tree, with node.tree = {show(node.tree)}"
+        cures = " or ".join(f"node.tree = {show(tree)}" for tree in enough)
+        yield "node.strategy", found, cures + (', or "flood"' if node.tree == "none" else "")
+    elif needed == "nothing" and node.tree != "none":
+        found = f"{show(node.strategy)}, which uses no tree, with node.tree = {show(node.tree)}"
+        yield "node.strategy", found, 'node.tree = "none", or the tree is paid for nothing'
+    if node.strategy != "subscription":
+        if node.reconcile != "strawman":
+            found = f"{show(node.reconcile)} with node.strategy = {show(node.strategy)}"
+            yield "node.reconcile", found, '"strawman", or node.strategy = "subscription"'
+    elif SUPPLIES.index(RECONCILE_NEEDS[node.reconcile]) > supplied:
+        needed = RECONCILE_NEEDS[node.reconcile]
+        found = f"{show(node.reconcile)}, which needs {needed} of a tree, with node.tree = {show(node.tree)}"
+        fitting = [name for name, what in RECONCILE_NEEDS.items() if SUPPLIES.index(what) <= supplied]
+        cures = [tree for tree, what in TREE_SUPPLIES.items() if SUPPLIES.index(what) >= SUPPLIES.index(needed)]
+        cure = " or ".join([f"node.tree = {show(tree)}" for tree in cures] + [show(name) for name in fitting])
+        yield "node.reconcile", found, cure
 
 
 def _workload(scenario: Scenario) -> Iterator[Finding]:

@@ -14,8 +14,13 @@ from topologies.section import Positive, Section
 
 
 class Node(Section):
-    tree: Literal["maodv"] = Field("maodv", description="how the overlay tree is kept")
-    reconcile: Literal["strawman"] = Field("strawman", description="how subscriptions follow a changed tree")
+    tree: Literal["maodv", "none"] = Field("maodv", description="how the overlay tree is kept")
+    reconcile: Literal["strawman", "timed", "notified", "informed", "path"] = Field(
+        "strawman", description="how subscriptions follow a changed tree"
+    )
+    strategy: Literal["subscription", "hierarchical", "event", "flood"] = Field(
+        "subscription", description="what is spread: subscriptions, those to the root only, or events"
+    )
     forwarding: Literal["identity", "covering"] = Field(
         "identity", description="which subscriptions are forwarded"
     )
@@ -56,6 +61,22 @@ class Node(Section):
     request_hops: int = Field(8, ge=1, le=64, description="hops that a route request travels on a tree")
     join_wait: Positive = Field(0.5, le=60, description="s: for the answer to a join request")
     merge_wait: Positive = Field(0.3, le=60, description="s: a leader collects offers to merge")
+
+    unsubscription_timer: Positive = Field(
+        1.0, le=3600, description="s: T_u, after which what a lost link wanted is withdrawn"
+    )
+    subscription_timer: Positive = Field(
+        1.0, le=3600, description="s: T_s, after which informed tells a new link what it held back"
+    )
+    activate_wait: Positive = Field(
+        0.5, le=3600, description="s: the end of a new link waits for the word of the old one"
+    )
+    path_wait: Positive = Field(
+        2.0, le=3600, description="s: a broker of a reconfiguration path waits for its next message"
+    )
+    flush: Literal["broadcast", "piggyback", "path"] = Field(
+        "broadcast", description="how FLUSH spreads: to all, on subscriptions, along the path"
+    )
 
     digest: bool = Field(True, description="compare tables in beacons and heal them")
 

@@ -16,6 +16,7 @@ class Strawman:
     def __init__(self, core) -> None:
         self._core = core
         self.link_messages: dict[type, object] = {}
+        self.routed_messages: dict[type, object] = {}
 
     def lost(self, link: LinkId) -> None:
         """removeLinkTo(n): processUnsubFrom(n, p) for every entry of the link."""

@@ -15,14 +15,24 @@ from collections.abc import Iterable
 
 from node import wire
 from node.filters import Filter, covers
-from node.ids import EventId, LinkId
-from node.routing.duplicates import SeenEvents
+from node.ids import LinkId
 from node.routing.resync import Resync
-from node.routing.table import MAX_FILTERS_PER_LINK, FilterHash, Hop, SubscriptionTable, digest_of, parts
+from node.routing.strategy import Strategy
+from node.routing.table import MAX_FILTERS_PER_LINK, FilterHash, Hop, digest_of, parts
+from node.trees import SUPPLIES_LINKS
 
 MAX_UNSUB = 96  # hashes in one UNSUB, which then fits a datagram
 MAX_DIGESTS = 16  # in a HELLO
-MAX_HOPS = 255  # an event's hop count is a u8
+
+
+class Everything:
+    """Holds every filter, also those yet to come."""
+
+    def __contains__(self, key: FilterHash) -> bool:
+        return True
+
+
+EVERYTHING = Everything()
 
 
 class Told:
@@ -55,41 +65,45 @@ class Told:
             self.to_unsub[key] = None
 
 
-class SubscriptionForwarding:
-    """The routing of one node. Calls on the core: send, deliver, sent_position, received_position."""
+class SubscriptionForwarding(Strategy):
+    """Besides what all strategies have: what tree neighbors were told, and what reconcilers do to it."""
+
+    needs = SUPPLIES_LINKS
 
     def __init__(self, core) -> None:
-        self._core = core
-        self.table = SubscriptionTable()
+        super().__init__(core)
         self.links: dict[LinkId, Told] = {}
         self._covering = core.config.forwarding == "covering"
-        self._held: dict[LinkId, set[FilterHash]] = {}  # not told to this link for now
-        self._kept: dict[LinkId, dict[FilterHash, None]] = {}  # of this lost link: not withdrawn yet
+        self._held: dict[LinkId, set[FilterHash] | Everything] = {}  # not told to this link for now
+        self._kept: dict[LinkId, dict[FilterHash, Filter]] = {}  # of this lost link: not withdrawn yet
+        # link -> reconfiguration -> filters assumed of it whose UNSUB does not count for now (assume)
+        self._ignored: dict[LinkId, dict[LinkId, frozenset[FilterHash]]] = {}
         self._dirty: dict[LinkId, Told] = {}
+        self._rider: LinkId | None = None
+        self._ridden: set[LinkId] = set()
         self._turn = 0
-        self._seen = SeenEvents()
         self._resync = Resync(core, self)
-        self.link_messages = {
+        self.link_messages |= {
             wire.Sub: self._sub_received,
             wire.Unsub: self._unsub_received,
-            wire.Event: self._event_received,
             wire.Resync: self._resync.requested,
             wire.Snapshot: self._resync.snapshot_received,
         }
 
     # ---- links come and go: the services that reconcilers ask of the core ----------------------
-    def add_link(self, link: LinkId, held: Iterable[FilterHash] = ()) -> None:
+    def add_link(self, link: LinkId, held: Iterable[FilterHash] | Everything = ()) -> None:
         """A link opened: tell it all that is wanted, except the filters `held` back until `release`."""
         if link in self.links:
             return
         state = self.links[link] = Told()
-        held = set(held)
+        held = held if held is EVERYTHING else set(held)
         if held:
             self._held[link] = held
-        for key, wanted in self.table:
-            if self.is_wanted(link, key):
-                self._more(link, state, key, wanted)
-        self._flush()
+        if held is not EVERYTHING:
+            for key, wanted in self.table:
+                if self.is_wanted(link, key):
+                    self._more(link, state, key, wanted)
+            self.flush()
 
     def remove_link(self, link: LinkId, keep: bool = False) -> None:
         """A link closed: its filters leave the table. With `keep`, what was told to others because
@@ -97,69 +111,161 @@ class SubscriptionForwarding:
         if self.links.pop(link, None) is None:
             return
         self._held.pop(link, None)
+        self._ignored.pop(link, None)
         self._dirty.pop(link, None)
         self._resync.forget(link)
-        keys = list(self.table.filters_of(link))
-        if keep and keys:
-            self._kept[link] = dict.fromkeys(keys)
-        for key in keys:
+        filters = dict(self.table.filters_of(link))
+        if keep and filters:
+            self._kept[link] = filters
+        for key in filters:
             self._erase(link, key)
-        self._flush()
+        self.flush()
 
-    def release(self, link: LinkId) -> None:
-        """Tell the link what was held back on it and is still wanted."""
+    def release(self, link: LinkId, still: Iterable[FilterHash] = ()) -> None:
+        """Tell the link what was held back on it and is still wanted, except what is `still` held."""
+        held = self._held.pop(link, ())
         state = self.links.get(link)
-        for key in sorted(self._held.pop(link, ())):
-            if state is not None and self.is_wanted(link, key):
+        if state is None:
+            return
+        still = set(still)
+        if still:
+            self._held[link] = still
+        for key in [key for key, _ in self.table] if held is EVERYTHING else sorted(held):
+            if self.is_wanted(link, key):
                 self._more(link, state, key, self.table.filter(key))
-        self._flush()
+        self.flush()
 
-    def let_go(self, lost: LinkId) -> None:
+    def kept(self, lost: LinkId) -> tuple[Filter, ...]:
+        """What a lost link wanted and is not withdrawn yet."""
+        return tuple(self._kept.get(lost, {}).values())
+
+    def let_go(self, lost: LinkId, flush: bool = True) -> None:
         """Withdraw what was kept of a lost link, where nobody wants it any more."""
         for key in self._kept.pop(lost, ()):
             for link, state in self.links.items():
                 if key in state.filters and not self.is_wanted(link, key):
                     self._less(link, state, key)
-        self._flush()
+        if flush:
+            self.flush()
+
+    # ---- the steps of a reconfiguration path (node/reconcile/path.py); `flush` ends them ---------------
+    def assume(self, link: LinkId, filters: Iterable[Filter], rid: LinkId) -> None:
+        """Enter these as if the link's far end had told them, before it knows. Its UNSUBs of them are
+        older than that knowledge and do not count before `assured`."""
+        filters = list(filters)
+        if link in self.links:
+            self._ignored.setdefault(link, {})[rid] = frozenset(wanted.hash for wanted in filters)
+            for wanted in filters:
+                self.enter(link, wanted)
+
+    def assured(self, link: LinkId, rid: LinkId) -> None:
+        """The far end of the link knows what was assumed of it."""
+        ignored = self._ignored.get(link, {})
+        ignored.pop(rid, None)
+        if not ignored:
+            self._ignored.pop(link, None)
+        self._resync.changed(link)
+
+    def was_assumed(self, link: LinkId, filters: Iterable[Filter]) -> None:
+        """The other side of `assume`: the link's far end counts these as told. What is not wanted of them
+        must be withdrawn by `prune`, once whatever makes them wanted is done."""
+        state = self.links.get(link)
+        if state is None:
+            return
+        for wanted in filters:
+            if wanted.hash not in state.filters:
+                state.filters[wanted.hash] = wanted
+                state.digest ^= digest_of(wanted.hash)
+
+    def prune(self, link: LinkId) -> None:
+        """Withdraw all that the link was told and need not know."""
+        state = self.links.get(link)
+        if state is None:
+            return
+        for key in list(state.filters):
+            if key in state.filters and not self.is_wanted(link, key):
+                self._less(link, state, key)
+        if self._covering:
+            for key, told in list(state.filters.items()):
+                if any(dominates(other, told) for other in state.filters.values()):
+                    state.withdraw(key)
+        self._dirty[link] = state
+
+    def erase(self, link: LinkId, keys: Iterable[FilterHash]) -> None:
+        """As an UNSUB of these would, without telling anyone yet."""
+        ignored = self._ignored_of(link)
+        for key in keys:
+            if key not in ignored:
+                self._erase(link, key)
+        if link in self.links:
+            self._resync.changed(link)
+
+    def take_withdrawn(self, link: LinkId, most: int) -> tuple[FilterHash, ...]:
+        """What would now be withdrawn over the link by an UNSUB, to travel by another message instead."""
+        state = self.links.get(link)
+        if state is None:
+            return ()
+        keys = tuple(state.to_unsub)[:most]
+        for key in keys:
+            del state.to_unsub[key]
+        return keys
+
+    def mark(self, link: LinkId) -> None:
+        """A message that changes what the link's far end holds was sent."""
+        if link in self.links:
+            self.links[link].position = self._core.sent_position(link)
+
+    def send_snapshot(self, link: LinkId) -> None:
+        """All filters told over the link, whole, whatever the far end holds."""
+        if link in self.links:
+            self._resync.send(link)
+
+    def is_fenced(self, link: LinkId) -> bool:
+        """Whether the far end does not know yet what was assumed of it."""
+        return link in self._ignored
+
+    def _ignored_of(self, link: LinkId) -> frozenset[FilterHash]:
+        ignored = self._ignored.get(link)
+        return frozenset().union(*ignored.values()) if ignored else frozenset()
+
+    # ---- a FLUSH that rides on subscriptions (node/reconcile/notified.py) -------------------------------
+    def begin_ride(self, rid: LinkId) -> None:
+        """From here on the last SUB on each link carries the FLUSH of this reconfiguration."""
+        self._rider, self._ridden = rid, set()
+
+    def end_ride(self) -> set[LinkId]:
+        """On which links it went along."""
+        self._rider = None
+        ridden, self._ridden = self._ridden, set()
+        return ridden
 
     # ---- local clients --------------------------------------------------------------------------
     def subscribe(self, client: str, wanted: Filter) -> None:
         self.enter(client, wanted)
-        self._flush()
+        self.flush()
 
     def unsubscribe(self, client: str, key: FilterHash) -> None:
         self._erase(client, key)
-        self._flush()
-
-    def publish(self, event: wire.Event) -> None:
-        """A local client's event, not seen before."""
-        self._seen.first_time(event.source, event.epoch, event.sequence)
-        self._route(event, None)
+        self.flush()
 
     # ---- messages from tree neighbors -----------------------------------------------------------
     def _sub_received(self, link: LinkId, message: wire.Sub) -> None:
+        self.subscribed(link, message.filters)
+
+    def subscribed(self, link: LinkId, filters: Iterable[Filter]) -> None:
+        """The far end of the link wants these."""
         if link not in self.links:
             return
-        for wanted in message.filters:
+        for wanted in filters:
             self.enter(link, wanted)
         self._resync.changed(link)
-        self._flush()
+        self.flush()
 
     def _unsub_received(self, link: LinkId, message: wire.Unsub) -> None:
         if link not in self.links:
             return
-        for key in message.filters:
-            self._erase(link, key)
-        self._resync.changed(link)
-        self._flush()
-
-    def _event_received(self, link: LinkId, event: wire.Event) -> None:
-        if link not in self.links:
-            return
-        if not self._seen.first_time(event.source, event.epoch, event.sequence):
-            self._core.env.record("duplicate", event=str(EventId(*event[:3])), link=str(link))
-            return
-        self._route(event, link)
+        self.erase(link, message.filters)
+        self.flush()
 
     def digests_received(self, node: int, digests) -> None:
         """The part of a neighbor's HELLO that states what it told over its links."""
@@ -167,7 +273,7 @@ class SubscriptionForwarding:
 
     def digests(self) -> list[tuple[int, int, int, bytes]]:
         """For the next HELLO: (neighbor, nonce, channel position, digest of what it was told)."""
-        me = self._core.me.node
+        me = self._me
         links = list(self.links.items())
         if len(links) > MAX_DIGESTS:  # a beacon has no room for all: take turns
             self._turn = (self._turn + MAX_DIGESTS) % len(links)
@@ -176,25 +282,8 @@ class SubscriptionForwarding:
                 for link, state in links]
 
     # ---- events -----------------------------------------------------------------------------------
-    def _route(self, event: wire.Event, arrival: LinkId | None) -> None:
-        links, clients = self.table.match(event.attributes)
-        if arrival in links:
-            links.remove(arrival)
-        if links:
-            self._forward(event, arrival, links)
-        for client in clients:
-            self._core.deliver(client, event)
-
-    def _forward(self, event: wire.Event, arrival: LinkId | None, links: list[LinkId]) -> None:
-        name = str(EventId(event.source, event.epoch, event.sequence))
-        record = self._core.env.record
-        if event.hops >= MAX_HOPS:
-            for link in links:
-                record("event_dropped", event=name, link=str(link), reason="hops")
-            return
-        record("forwarded", **{"event": name, "from": None if arrival is None else str(arrival),
-                               "to": [str(link) for link in links]})
-        self._core.send(links, event._replace(hops=event.hops + 1))
+    def next_hops(self, event: wire.Event, arrival: LinkId | None) -> tuple[list[LinkId], list[str]]:
+        return self.table.match(event.attributes)
 
     # ---- the table, and what its changes make wanted -----------------------------------------------
     def enter(self, hop: Hop, wanted: Filter) -> bool:
@@ -240,10 +329,11 @@ class SubscriptionForwarding:
     def replace(self, link: LinkId, filters: Iterable[Filter]) -> tuple[int, int]:
         """Make these the entries of a link; how many were added and removed."""
         new = {wanted.hash: wanted for wanted in filters}
-        gone = [key for key in self.table.filters_of(link) if key not in new]
+        ignored = self._ignored_of(link)  # older than what was assumed, like an UNSUB
+        gone = [key for key in self.table.filters_of(link) if key not in new and key not in ignored]
         removed = sum(self._erase(link, key) for key in gone)
         added = sum(self.enter(link, wanted) for wanted in new.values())
-        self._flush()
+        self.flush()
         return added, removed
 
     def is_wanted(self, link: LinkId, key: FilterHash) -> bool:
@@ -265,6 +355,9 @@ class SubscriptionForwarding:
 
     def _less(self, link: LinkId, state: Told, key: FilterHash) -> None:
         """The filter is no longer wanted on the link."""
+        held = self._held.get(link)
+        if held and held is not EVERYTHING:
+            held.discard(key)  # whoever wants it anew wants it told
         if key not in state.filters or any(key in kept for kept in self._kept.values()):
             return
         gone = state.filters[key]
@@ -276,7 +369,7 @@ class SubscriptionForwarding:
                     self._more(link, state, other, wanted)
 
     # ---- sending the difference -----------------------------------------------------------------------
-    def _flush(self) -> None:
+    def flush(self) -> None:
         """Send every link its difference: SUB before UNSUB, and equal ones as one message to several."""
         if not self._dirty:
             return
@@ -293,8 +386,14 @@ class SubscriptionForwarding:
                 state.to_unsub = {}
         dirty, self._dirty = self._dirty, {}
         for keys, links in subs.items():
-            for part in parts([filters[key] for key in keys]):
+            pieces = list(parts([filters[key] for key in keys]))
+            for part in pieces[:-1]:
                 self._core.send(links, wire.Sub(part))
+            if self._rider is None:
+                self._core.send(links, wire.Sub(pieces[-1]))
+            else:
+                self._core.send(links, wire.SubFlush(pieces[-1], self._rider))
+                self._ridden.update(links)
         for keys, links in unsubs.items():
             for i in range(0, len(keys), MAX_UNSUB):
                 self._core.send(links, wire.Unsub(keys[i:i + MAX_UNSUB]))

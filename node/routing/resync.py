@@ -65,6 +65,8 @@ class Resync:
 
     def _compare(self, link: LinkId, position: int, digest: int) -> None:
         state = self._state(link)
+        if self._routing.is_fenced(link):
+            return  # this end is ahead of what the other knows
         if not state.position <= position <= self._core.received_position(link):
             return  # more was received than the beacon speaks of, or not all of it yet
         if digest == self._routing.table.digest(link):
@@ -87,6 +89,11 @@ class Resync:
         if now < state.answer_after:
             return
         state.answer_after = now + ANSWER_PAUSE
+        self.send(link)
+
+    def send(self, link: LinkId) -> None:
+        """Tell a link all that it was told, in parts."""
+        told = self._routing.links[link]
         # the receiver holds no more than its limit, whatever it is sent
         filters = [told.filters[key] for key in sorted(told.filters)[:MAX_FILTERS_PER_LINK]]
         pieces = list(parts(filters)) or [()]

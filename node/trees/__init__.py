@@ -13,9 +13,17 @@ from typing import NamedTuple, Protocol
 from node.ids import LinkId, NodeId, Peer
 
 # What a tree can tell about a reconfiguration, from least to most; a protocol states its need.
+SUPPLIES_NOTHING = "nothing"  # no tree
 SUPPLIES_LINKS = "links"  # lost and gained at the ends only
 SUPPLIES_ENDS = "ends"  # replaced() at the ends of both links
 SUPPLIES_PATH = "path"  # replaced() with the whole reconfiguration path
+SUPPLIES = (SUPPLIES_NOTHING, SUPPLIES_LINKS, SUPPLIES_ENDS, SUPPLIES_PATH)
+
+
+def supplies(tree: str, need: str) -> bool:
+    """Whether a tree that supplies `tree` is enough for a part that needs `need`."""
+    return SUPPLIES.index(tree) >= SUPPLIES.index(need)
+
 
 
 class TreeStatus(NamedTuple):
@@ -29,7 +37,10 @@ class TreeStatus(NamedTuple):
 
 
 class Tree(Protocol):
+    """Also tells the core `tree_changed()` when its status is another one; after that it is asked for it."""
+
     supplies: str
+    relay: object | None  # node/relay.py's, if there is one
     # messages of this tree: type -> handler(sender, message); hop scope and link scope
     hop_messages: dict[type, object]  # handler(sender: Peer, message)
     link_messages: dict[type, object]  # handler(link: LinkId, message)

@@ -248,3 +248,4 @@ class Maodv:
             self._recorded = state
             self.env.record("tree_state", leader=status.leader, depth=status.depth, parent=status.parent,
                             seeking=status.seeking)
+            self.core.tree_changed()

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import get_args
 
 import topologies
+from node import trees
+from node.broker import FLUSHES, RECONCILERS, STRATEGIES, TREES
 from node.config import NodeConfig
+from topologies import check
 from topologies.scenario import Node
 
 
@@ -26,3 +30,13 @@ def test_a_loaded_table_makes_a_configuration(tmp_path):
     )
     node = topologies.load(path).node
     assert NodeConfig(**node.model_dump()) == NodeConfig(hello_interval=2.0)
+
+
+def test_parts_have_the_same_names_and_needs():
+    assert check.SUPPLIES == trees.SUPPLIES
+    assert check.TREE_SUPPLIES == {name: tree.supplies for name, tree in TREES.items()}
+    assert check.RECONCILE_NEEDS == {name: part.needs for name, part in RECONCILERS.items()}
+    assert check.STRATEGY_NEEDS == {name: part.needs for name, part in STRATEGIES.items()}
+    parts = {"tree": TREES, "reconcile": RECONCILERS, "strategy": STRATEGIES, "flush": FLUSHES}
+    for key, names in parts.items():
+        assert get_args(Node.model_fields[key].annotation) == tuple(names)

@@ -51,6 +51,9 @@ class Core:
         self.notices = []
         self.tree = Maodv(self)
 
+    def tree_changed(self):
+        pass
+
     # environment
     def now(self):
         return self.world.now

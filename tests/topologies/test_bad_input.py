@@ -130,6 +130,26 @@ ONE_PROBLEM = [
     ),
     ({"mobility": 'model = "static"\npositions = [[1, 2], [1, 2, 3], [1, 2]]'}, "the same number for all"),
     (
+        {"node": 'tree = "none"\nstrategy = "subscription"'},
+        'node.strategy: found "subscription", which needs links of a tree, with node.tree = "none"; '
+        'node.tree = "maodv", or "flood"',
+    ),
+    (
+        {"node": 'tree = "none"\nreconcile = "path"'},
+        'node.reconcile: found "path", which needs path of a tree, with node.tree = "none"; '
+        'node.tree = "maodv"',
+    ),
+    (
+        {"node": 'strategy = "flood"'},
+        'node.strategy: found "flood", which uses no tree, with node.tree = "maodv"; node.tree = "none", '
+        "or the tree is paid for nothing",
+    ),
+    (
+        {"node": 'strategy = "event"\nreconcile = "timed"'},
+        'node.reconcile: found "timed" with node.strategy = "event"; "strawman", or node.strategy = '
+        '"subscription"',
+    ),
+    (
         {"node": "hello_up = 5\nhello_window = 4"},
         "node.hello_up: found 5 of the last 4 beacons; at most node.hello_window",
     ),

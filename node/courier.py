@@ -1,0 +1,40 @@
+"""Messages off the tree, along a list of ids: the papers' "out-of-band" messages of reconciliation.
+
+Each broker of the list hands the message to the next by node/relay.py, which repeats it until it is
+acknowledged; nobody repeats it end to end, so it may get lost, and whoever waits for it has a timer.
+"""
+from __future__ import annotations
+
+from node import wire
+from node.ids import NodeId, Peer
+from node.relay import Relay
+
+
+class Courier:
+    """Upcall to the core: `routed_message(route, message)`. `relay`: None where the tree has none."""
+
+    def __init__(self, core, relay: Relay | None) -> None:
+        self._core = core
+        self._relay = relay
+        if relay is not None:
+            relay.add({wire.Routed: self._routed})
+
+    def send(self, route: tuple[NodeId, ...], message: wire.Message) -> None:
+        """From this node, the first of the route, to the last."""
+        self._pass_on(1, wire.Routed(route, message))
+
+    def _pass_on(self, at: int, message: wire.Routed) -> None:
+        if self._relay is None:
+            self._core.dropped("not_relayed")
+        else:
+            self._relay.send(message.route[at], message, lambda: self._core.dropped("not_relayed"))
+
+    def _routed(self, sender: Peer, message: wire.Routed) -> None:
+        route, me = tuple(message.route), self._core.me.node
+        at = route.index(me) if me in route else 0
+        if at == 0 or route[at - 1] != sender.node or len(set(route)) != len(route):
+            self._core.dropped("bad_route")
+        elif at + 1 < len(route):
+            self._pass_on(at + 1, message)
+        else:
+            self._core.routed_message(route, message.message)

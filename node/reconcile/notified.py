@@ -1,0 +1,122 @@
+"""Notified deferred unsubscription: FLUSH tells the old ends that the new link's subscriptions have come.
+
+cugola-frey-murphy-picco-dynamic-topology, section IV-A.2; figure 8 is lost, its steps are in the prose. A lost
+link is handled as in timed.py. When the link that replaces it opens, [2] each end sends its subscriptions over
+it and [3] FLUSH(rId) right behind them in the same FIFO channel. [4] Whoever receives FLUSH passes it on,
+behind the subscriptions that came before it. [5] An old end that receives it, or else [1] the timer T_u,
+processes `pending[rId]`.
+
+How FLUSH spreads is `config.flush`. broadcast: to all neighbors but the one it came from, as the paper
+evaluates it. piggyback: on the last SUB of each link, and from where subscriptions stop to all. path: to the
+next broker of the reconfiguration path only; where that is unknown or no neighbor any more, to all.
+"""
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import NamedTuple
+
+from node import wire
+from node.ids import LinkId
+from node.reconcile import NEW_ENDS, Path, crossing
+from node.reconcile.timed import Timed
+from node.trees import SUPPLIES_ENDS
+
+REMEMBERED = 256  # reconfigurations whose FLUSH was here
+ANNOUNCED = 64  # links that are to open
+
+
+class Replacement(NamedTuple):
+    """What a link that is about to open stands for."""
+
+    rid: LinkId
+    path: Path | None
+
+
+class Notified(Timed):
+    needs = SUPPLIES_ENDS
+
+    def __init__(self, core) -> None:
+        super().__init__(core)
+        self._announced: OrderedDict[LinkId, Replacement] = OrderedDict()  # by the new link
+        self._flushed: OrderedDict[LinkId, None] = OrderedDict()  # by rid: a FLUSH goes through a node once
+        self.link_messages |= {wire.Flush: self._flush_received, wire.SubFlush: self._sub_flush_received}
+
+    def lost(self, link: LinkId) -> None:
+        super().lost(link)
+        self._announced.pop(link, None)
+        if link in self._flushed:  # this end noticed the loss later than others had repaired it
+            self._process_pending(link, "flush")
+
+    def replaced(self, rid: LinkId, lost: LinkId, new: LinkId, path: Path | None, role: str) -> None:
+        if role in NEW_ENDS:
+            self._announced[new] = Replacement(rid, path)
+            if len(self._announced) > ANNOUNCED:
+                self._announced.popitem(last=False)
+
+    def gained(self, link: LinkId) -> None:
+        """addLinkTo(n, rId); a link that replaces none is added as by timed.py."""
+        replacement = self._announced.pop(link, None)
+        if replacement is None:
+            super().gained(link)
+            return
+        self._begin_flush(replacement.rid)
+        super().gained(link)  # [2]
+        self._send_flush(link, replacement)  # [3]
+
+    def abandoned(self, rid: LinkId) -> None:
+        self._process_pending(rid, "abandoned")
+
+    # ---- FLUSH ----------------------------------------------------------------------------------
+    def _begin_flush(self, rid: LinkId) -> None:
+        """Subscriptions follow that the FLUSH may ride on."""
+        if self._core.config.flush == "piggyback":
+            self._routing.begin_ride(rid)
+
+    def _send_flush(self, link: LinkId, replacement: Replacement) -> None:
+        """[3] at an end of the new link, behind its subscriptions."""
+        rid, path = replacement
+        at = crossing(path, link) if path is not None and self._core.config.flush == "path" else None
+        if link not in self._routing.end_ride():
+            self._core.send([link], wire.Flush(rid, path if at is not None else ()))
+
+    def _flush_received(self, link: LinkId, message: wire.Flush) -> None:
+        rid = LinkId(*message.rid)
+        if self._first_flush(rid):
+            self._spread_flush(rid, message.path, link)  # [4]
+            self._process_pending(rid, "flush")  # [5]
+
+    def _sub_flush_received(self, link: LinkId, message: wire.SubFlush) -> None:
+        rid = LinkId(*message.rid)
+        if not self._first_flush(rid):
+            self._routing.subscribed(link, message.filters)
+            return
+        self._routing.begin_ride(rid)
+        self._routing.subscribed(link, message.filters)
+        if not self._routing.end_ride():
+            self._spread_flush(rid, (), link)  # [4]
+        self._process_pending(rid, "flush")  # [5]
+
+    def _first_flush(self, rid: LinkId) -> bool:
+        if rid in self._flushed:
+            return False
+        self._flushed[rid] = None
+        if len(self._flushed) > REMEMBERED:
+            self._flushed.popitem(last=False)
+        return True
+
+    def _spread_flush(self, rid: LinkId, path: Path, arrival: LinkId | None) -> None:
+        """[4]: to the next broker of the path, or to all neighbors but the one it came from."""
+        links = [link for link in self._routing.links if link != arrival]
+        if path and self._me in path and arrival is not None:
+            here = path.index(self._me)
+            came = arrival.far_end(self._me)
+            onward = 2 * here - path.index(came) if came in path else -1
+            if abs(onward - here) == 1:
+                if not 0 <= onward < len(path):
+                    return  # an old end: this was the way
+                confined = [link for link in links if link.far_end(self._me) == path[onward]]
+                if confined:
+                    self._core.send(confined, wire.Flush(rid, path))
+                    return
+        if links:
+            self._core.send(links, wire.Flush(rid, ()))

@@ -1,0 +1,19 @@
+"""Event forwarding: every event goes to every broker of the tree, subscriptions go nowhere.
+
+cugola-murphy-picco-mobile-environment, section 2 (message forwarding);
+cugola-frey-murphy-picco-dynamic-topology, section V-C.4 and figure 26. The table holds the local clients'
+filters only, so a tree that changes leaves nothing to reconcile.
+"""
+from __future__ import annotations
+
+from node import wire
+from node.ids import LinkId
+from node.routing.strategy import Strategy
+from node.trees import SUPPLIES_LINKS
+
+
+class EventForwarding(Strategy):
+    needs = SUPPLIES_LINKS
+
+    def next_hops(self, event: wire.Event, arrival: LinkId | None) -> tuple[list[LinkId], list[str]]:
+        return list(self.links), self.table.match(event.attributes)[1]

@@ -1,0 +1,59 @@
+"""Flooding without a tree: every node repeats every event once, to whoever hears it.
+
+The baseline of all routing in mobile ad hoc networks: no tree, no subscriptions, no acknowledgements; one
+broadcast per node and event, after a random while so that those who heard the same broadcast do not all
+answer it at once (Ni, Tseng, Chen and Sheu, MobiCom 1999, call what happens otherwise a broadcast storm). What
+was seen is known by (source, epoch, sequence), as everywhere.
+"""
+from __future__ import annotations
+
+from node import wire
+from node.ids import EventId, LinkId, Peer
+from node.routing.strategy import MAX_HOPS, Strategy
+from node.trees import SUPPLIES_NOTHING
+
+JITTER = 0.01  # s a node waits at most before it repeats an event
+MAX_EVENT = 1150  # bytes of one, which is one datagram: nothing puts broadcasts together again
+WAITING = 256  # events that wait to be repeated
+
+
+class Flooding(Strategy):
+    needs = SUPPLIES_NOTHING
+
+    def __init__(self, core) -> None:
+        super().__init__(core)
+        self._waiting = 0
+        self.link_messages = {}
+        self.hop_messages = {wire.Flood: self._flood_received}
+
+    def next_hops(self, event: wire.Event, arrival: LinkId | None) -> tuple[list[LinkId], list[str]]:
+        return [], self.table.match(event.attributes)[1]
+
+    def publish(self, event: wire.Event) -> None:
+        message = wire.Flood(event._replace(hops=event.hops + 1))
+        size = wire.encoded_size(message)
+        if size > MAX_EVENT:
+            self._core.env.record("refused", what=f"event {EventId(*event[:3])} of {size} bytes, to be flooded",
+                                  limit=MAX_EVENT)
+        else:
+            self._core.broadcast(message)
+        super().publish(event)
+
+    def _flood_received(self, sender: Peer, message: wire.Flood) -> None:
+        event = message.event
+        if type(event) is not wire.Event:
+            self._core.dropped("misplaced")
+            return
+        if not self._seen.first_time(event.source, event.epoch, event.sequence):
+            return  # every neighbor repeats it: no record
+        self._route(event, None)
+        if event.hops >= MAX_HOPS or self._waiting >= WAITING:
+            self._core.dropped("not_repeated")
+            return
+        self._waiting += 1
+        env = self._core.env
+        env.call_later(JITTER * env.random.random(), lambda: self._repeat(event))
+
+    def _repeat(self, event: wire.Event) -> None:
+        self._waiting -= 1
+        self._core.broadcast(wire.Flood(event._replace(hops=event.hops + 1)))

@@ -1,0 +1,50 @@
+"""Hierarchical forwarding: subscriptions go up to the root only, events go up and down where wanted.
+
+cugola-murphy-picco-mobile-environment, section 2 and figure 1(c). The tree is rooted: a broker tells its parent
+what it and those below want. An event goes up to the root from wherever it is published, and down to each child
+that wants it. When the parent is another one, what the former was told is withdrawn and the new one is told
+all; what the same link's far end told as a child goes the same way.
+"""
+from __future__ import annotations
+
+from node import wire
+from node.filters import Filter
+from node.ids import LinkId
+from node.routing.forwarding import SubscriptionForwarding
+from node.routing.table import FilterHash
+
+
+class HierarchicalForwarding(SubscriptionForwarding):
+    """Uses of the core besides: `tree_status().parent`, and the notice `tree_changed`."""
+
+    def __init__(self, core) -> None:
+        super().__init__(core)
+        self._parent: int | None = None
+
+    def tree_changed(self) -> None:
+        parent = self._core.tree_status().parent
+        if parent == self._parent:
+            return
+        self._parent = parent
+        for link, state in self.links.items():
+            up = link.far_end(self._me) == parent
+            for key in [key for key, _ in self.table] if up else list(state.filters):
+                if up and self.is_wanted(link, key):
+                    self._more(link, state, key, self.table.filter(key))
+                elif key in state.filters:
+                    self._less(link, state, key)
+        self.flush()
+
+    def is_wanted(self, link: LinkId, key: FilterHash) -> bool:
+        return link.far_end(self._me) == self._parent and super().is_wanted(link, key)
+
+    def _more(self, link: LinkId, state, key: FilterHash, wanted: Filter) -> None:
+        if link.far_end(self._me) == self._parent:
+            super()._more(link, state, key, wanted)
+
+    def next_hops(self, event: wire.Event, arrival: LinkId | None) -> tuple[list[LinkId], list[str]]:
+        links, clients = self.table.match(event.attributes)
+        up = next((link for link in self.links if link.far_end(self._me) == self._parent), None)
+        if up is not None and up not in links:
+            links.append(up)
+        return links, clients

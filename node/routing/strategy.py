@@ -1,0 +1,99 @@
+"""What all routing strategies share: local clients, events seen once, and their way over the next hops.
+
+cugola-murphy-picco-mobile-environment, section 2. A strategy holds the subscription table and decides what
+tree neighbors are told of it and where an event goes. The services that reconcilers ask for
+(node/reconcile/) exist in every strategy; where nothing is told there is nothing to hold back or to keep.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from node import wire
+from node.filters import Filter
+from node.ids import EventId, LinkId, NodeId
+from node.routing.duplicates import SeenEvents
+from node.routing.table import FilterHash, SubscriptionTable
+
+MAX_HOPS = 255  # an event's hop count is a u8
+
+
+class Strategy:
+    """The routing of one node. Calls on the core: send, deliver; and `quiet`, see below."""
+
+    needs: str  # trees.SUPPLIES_*: what the tree must supply
+
+    def __init__(self, core) -> None:
+        self._core = core
+        self._me: NodeId = core.me.node
+        self.table = SubscriptionTable()
+        self.links: dict[LinkId, object] = {}
+        self._seen = SeenEvents()
+        # A world that counts messages itself asks for no records of events: making them takes most of the time.
+        self._quiet = getattr(core, "quiet", False)
+        self.link_messages: dict[type, object] = {wire.Event: self._event_received}
+        self.hop_messages: dict[type, object] = {}
+
+    # ---- links come and go: the services that reconcilers ask of the core ----------------------
+    def add_link(self, link: LinkId, held: Iterable[FilterHash] = ()) -> None:
+        self.links.setdefault(link, None)
+
+    def remove_link(self, link: LinkId, keep: bool = False) -> None:
+        self.links.pop(link, None)
+
+    def tree_changed(self) -> None:
+        """This node's parent, depth or leader is another one."""
+
+    # ---- local clients --------------------------------------------------------------------------
+    def subscribe(self, client: str, wanted: Filter) -> None:
+        self.table.add(client, wanted)
+
+    def unsubscribe(self, client: str, key: FilterHash) -> None:
+        self.table.remove(client, key)
+
+    def publish(self, event: wire.Event) -> None:
+        """A local client's event, not seen before."""
+        self._seen.first_time(event.source, event.epoch, event.sequence)
+        self._route(event, None)
+
+    # ---- the HELLO's digests --------------------------------------------------------------------
+    def digests_received(self, node: NodeId, digests) -> None:
+        """The part of a neighbor's HELLO that states what it told over its links."""
+
+    def digests(self) -> list[tuple[NodeId, int, int, bytes]]:
+        """For the next HELLO: (neighbor, nonce, channel position, digest of what it was told)."""
+        return []
+
+    # ---- events -----------------------------------------------------------------------------------
+    def next_hops(self, event: wire.Event, arrival: LinkId | None) -> tuple[list[LinkId], list[str]]:
+        """Tree links and local clients that this event goes to; whether `arrival` is among them is no matter."""
+        raise NotImplementedError
+
+    def _event_received(self, link: LinkId, event: wire.Event) -> None:
+        if link not in self.links:
+            return
+        if not self._seen.first_time(event[0], event[1], event[2]):
+            if not self._quiet:
+                self._core.env.record("duplicate", event=str(EventId(*event[:3])), link=str(link))
+            return
+        self._route(event, link)
+
+    def _route(self, event: wire.Event, arrival: LinkId | None) -> None:
+        links, clients = self.next_hops(event, arrival)
+        if arrival in links:
+            links.remove(arrival)
+        if links:
+            self._forward(event, arrival, links)
+        for client in clients:
+            self._core.deliver(client, event)
+
+    def _forward(self, event: wire.Event, arrival: LinkId | None, links: list[LinkId]) -> None:
+        record = self._core.env.record
+        if event.hops >= MAX_HOPS:
+            for link in links:
+                record("event_dropped", event=str(EventId(*event[:3])), link=str(link), reason="hops")
+            return
+        if not self._quiet:
+            record("forwarded", **{"event": str(EventId(*event[:3])),
+                                   "from": None if arrival is None else str(arrival),
+                                   "to": [str(link) for link in links]})
+        self._core.send(links, event._replace(hops=event.hops + 1))

@@ -1,0 +1,39 @@
+"""No tree: for routing that needs none (node/routing/flooding.py). Every node stands alone."""
+from __future__ import annotations
+
+from node.ids import LinkId, Peer
+from node.trees import SUPPLIES_NOTHING, TreeStatus
+
+
+class NoTree:
+    supplies = SUPPLIES_NOTHING
+
+    def __init__(self, core) -> None:
+        self._me = core.me.node
+        self.relay = None
+        self.hop_messages: dict[type, object] = {}
+        self.link_messages: dict[type, object] = {}
+
+    def start(self) -> None:
+        """Nothing is to be kept."""
+
+    def status(self) -> TreeStatus:
+        return TreeStatus(self._me, 0, 0, None, False)
+
+    def neighbor_up(self, peer: Peer) -> None:
+        """Who is in range does not matter."""
+
+    def neighbor_down(self, peer: Peer, reason: str) -> None:
+        """Likewise."""
+
+    def hello_received(self, peer: Peer, hello) -> None:
+        """Likewise."""
+
+    def link_failed(self, link: LinkId, reason: str) -> None:
+        """No link is ever opened."""
+
+    def link_pending(self, link: LinkId) -> bool:
+        return False
+
+    def link_heard(self, link: LinkId) -> None:
+        """No link is pending."""
