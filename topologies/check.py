@@ -159,27 +159,29 @@ def _node(scenario: Scenario) -> Iterator[Finding]:
 def _parts(scenario: Scenario) -> Iterator[Finding]:
     """Routing and reconciliation that the tree cannot supply, or that have nothing to do with each other."""
     node = scenario.node
-    supplied = SUPPLIES.index(TREE_SUPPLIES[node.tree])
-    needed = STRATEGY_NEEDS[node.strategy]
-    enough = [tree for tree, what in TREE_SUPPLIES.items() if SUPPLIES.index(what) >= SUPPLIES.index(needed)]
-    if SUPPLIES.index(needed) > supplied:
-        found = f"{show(node.strategy)}, which needs {needed} of a tree, with node.tree = {show(node.tree)}"
-        cures = " or ".join(f"node.tree = {show(tree)}" for tree in enough)
-        yield "node.strategy", found, cures + (', or "flood"' if node.tree == "none" else "")
-    elif needed == "nothing" and node.tree != "none":
+    tables = node.strategy == "subscription"
+    if node.reconcile != "strawman" and not tables:
+        found = f"{show(node.reconcile)} with node.strategy = {show(node.strategy)}"
+        yield "node.reconcile", found, '"strawman", or node.strategy = "subscription"'
+    elif node.reconcile != "strawman" and not _enough(node.tree, RECONCILE_NEEDS[node.reconcile]):
+        yield _short_of("reconcile", node.reconcile, RECONCILE_NEEDS, node.tree)
+    elif not _enough(node.tree, STRATEGY_NEEDS[node.strategy]):
+        yield _short_of("strategy", node.strategy, STRATEGY_NEEDS, node.tree)
+    elif STRATEGY_NEEDS[node.strategy] == "nothing" and node.tree != "none":
         found = f"{show(node.strategy)}, which uses no tree, with node.tree = {show(node.tree)}"
         yield "node.strategy", found, 'node.tree = "none", or the tree is paid for nothing'
-    if node.strategy != "subscription":
-        if node.reconcile != "strawman":
-            found = f"{show(node.reconcile)} with node.strategy = {show(node.strategy)}"
-            yield "node.reconcile", found, '"strawman", or node.strategy = "subscription"'
-    elif SUPPLIES.index(RECONCILE_NEEDS[node.reconcile]) > supplied:
-        needed = RECONCILE_NEEDS[node.reconcile]
-        found = f"{show(node.reconcile)}, which needs {needed} of a tree, with node.tree = {show(node.tree)}"
-        fitting = [name for name, what in RECONCILE_NEEDS.items() if SUPPLIES.index(what) <= supplied]
-        cures = [tree for tree, what in TREE_SUPPLIES.items() if SUPPLIES.index(what) >= SUPPLIES.index(needed)]
-        cure = " or ".join([f"node.tree = {show(tree)}" for tree in cures] + [show(name) for name in fitting])
-        yield "node.reconcile", found, cure
+
+
+def _enough(tree: str, need: str) -> bool:
+    return SUPPLIES.index(TREE_SUPPLIES[tree]) >= SUPPLIES.index(need)
+
+
+def _short_of(key: str, part: str, needs: dict[str, str], tree: str) -> Finding:
+    """A part that needs more than the tree supplies: the pair, and what would do."""
+    found = f"{show(part)}, which needs {needs[part]} of a tree, with node.tree = {show(tree)}"
+    cures = [f"node.tree = {show(other)}" for other in TREE_SUPPLIES if _enough(other, needs[part])]
+    cures += [f"node.{key} = {show(other)}" for other, need in needs.items() if _enough(tree, need)]
+    return f"node.{key}", found, " or ".join(cures)
 
 
 def _workload(scenario: Scenario) -> Iterator[Finding]:

@@ -132,7 +132,7 @@ ONE_PROBLEM = [
     (
         {"node": 'tree = "none"\nstrategy = "subscription"'},
         'node.strategy: found "subscription", which needs links of a tree, with node.tree = "none"; '
-        'node.tree = "maodv", or "flood"',
+        'node.tree = "maodv" or node.strategy = "flood"',
     ),
     (
         {"node": 'tree = "none"\nreconcile = "path"'},
