@@ -45,6 +45,10 @@ class Progress(NamedTuple):
     delivered: int
 
 
+class WorldError(Exception):
+    """A world that cannot hold this run, or failed in the midst of it; str() is one sentence."""
+
+
 def check(scenario) -> None:
     """What topologies could not check for want of the node. Raises WorkloadError."""
     check_workload(scenario.workload)
@@ -54,9 +58,13 @@ def run(scenario, out: Path | None = None, progress: Callable[[Progress], None] 
     """Run a scenario (topologies.Scenario) to its end, Ctrl-C or a full disk; returns the run directory.
 
     `manifest.json` there says which of them it was. Raises WorkloadError,
-    mobility.TraceError and rundir.RunDirError before anything has started.
+    mobility.TraceError and rundir.RunDirError before anything has started, and WorldError.
     """
     check(scenario)
+    if scenario.run.world == "netns":
+        from emulation.netns import world  # Linux only, and needed by nobody else
+
+        return world.run(scenario, out, progress)
     movement = scenario.movement()
     clock = Clock()
     path = out or rundir.default_path(scenario.run.name, scenario.run.seed)
@@ -65,8 +73,8 @@ def run(scenario, out: Path | None = None, progress: Callable[[Progress], None] 
     outcome, reason, world = rundir.FAILED, None, None
     began = time.perf_counter()
     try:
-        _write_trace(movement, path)
-        with _stop_on_interrupt(clock), _few_collections():
+        write_trace(movement, path)
+        with stop_on_interrupt(clock), _few_collections():
             world = _World(scenario, movement, directory, clock, progress)
             clock.run(scenario.run.duration)
         outcome = rundir.INTERRUPTED if clock.stopping else rundir.COMPLETE
@@ -97,7 +105,7 @@ class _World:
         self._duration = scenario.run.duration
         self._progress = progress
         captures = directory.captures(hosts, wire.PORT, EPOCH) if scenario.run.capture else None
-        late = _joining_late(scenario.faults)
+        late = joining_late(scenario.faults)
         self.simulation = Simulation(
             movement, scenario.radio, NodeConfig(**scenario.node.model_dump()), scenario.run.seed,
             self._duration, [directory.node_records(host) for host in range(hosts)],
@@ -131,7 +139,7 @@ class _World:
         self._clock.call_at(now + TICK, self._tick)
 
 
-def _joining_late(faults) -> set[int]:
+def joining_late(faults) -> set[int]:
     """Hosts whose first fault is `start`: they are not there before it."""
     first: dict[int, str] = {}
     for fault in sorted(faults, key=lambda fault: fault.at):
@@ -146,7 +154,8 @@ def _journaling(directory: RunDirectory, hosts: int) -> Callable[..., Broker]:
     return lambda host, *rest: JournaledBroker(journals[host], host, *rest)
 
 
-def _write_trace(movement: mobility.Movement, path: Path) -> None:
+def write_trace(movement: mobility.Movement, path: Path) -> None:
+    """The movement as it is replayed, into the run directory. Raises DiskFull."""
     try:
         mobility.write(movement, path / "trace.movements.gz", "bonnmotion")
     except OSError as error:
@@ -162,8 +171,8 @@ def _fidelity(clock: Clock, world: _World | None, seconds: float) -> dict[str, o
 
 
 @contextmanager
-def _stop_on_interrupt(clock: Clock) -> Iterator[None]:
-    """Ctrl-C ends the run between two actions; a second one is the usual KeyboardInterrupt."""
+def stop_on_interrupt(clock) -> Iterator[None]:
+    """Ctrl-C sets `clock.stopping`, which ends the run in order; a second one is the usual KeyboardInterrupt."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

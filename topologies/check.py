@@ -72,6 +72,15 @@ def _hosts(scenario: Scenario) -> Iterator[Finding]:
         yield "hosts.names", f"{show(twice)} twice", "names that differ"
 
 
+    for key in hosts.each:
+        yield from _known(f"hosts.{key}", int(key), len(scenario.names))
+    if scenario.run.world == "sim":
+        for key, table in (("hosts", hosts), *((f"hosts.{key}", table) for key, table in hosts.each.items())):
+            if table.command is not None or table.node is False:
+                found = "command" if table.command is not None else "node"
+                yield f"{key}.{found}", 'something for world "sim", which runs our node alone', 'run.world = "netns"'
+
+
 def _mobility(scenario: Scenario) -> Iterator[Finding]:
     motion, count = scenario.mobility, len(scenario.names)
     if isinstance(motion, Static):
@@ -217,6 +226,8 @@ def _faults(scenario: Scenario) -> Iterator[Finding]:
                 yield f"faults[{k}].link", f"host {fault.link[0]} at both ends", "two different hosts"
         else:
             yield from _known(f"faults[{k}].host", fault.host, count)
+            if fault.action in ("freeze", "thaw") and scenario.run.world == "sim":
+                yield f"faults[{k}].action", f'"{fault.action}" in world "sim"', 'run.world = "netns", or "crash"'
 
 
 def _known(key: str, host: int, count: int) -> Iterator[Finding]:

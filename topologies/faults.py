@@ -12,8 +12,8 @@ from topologies.section import AsTuple, Host, NotNegative, Section
 class HostFault(Section):
     at: NotNegative = Field(description="s: when")
     host: Host = Field(description="by id or name")
-    action: Literal["stop", "crash", "start"] = Field(
-        description="end in order, end without a word, begin again"
+    action: Literal["stop", "crash", "start", "freeze", "thaw"] = Field(
+        description="end in order, end without a word, begin again; stand still and go on (not in sim)"
     )
 
 

@@ -49,6 +49,9 @@ def _table(tables: Tables, name: str) -> Tables:
 def _hosts(path: Path, tables: Tables, read_trace: Callable) -> list[str]:
     """Count and names from the places or the trace, where the file does not give them."""
     hosts, motion = _table(tables, "hosts"), _table(tables, "mobility")
+    own = [key for key, value in hosts.items() if isinstance(value, dict) and key != "each"]
+    if own:  # [hosts.N]: the schema knows them as hosts.each
+        hosts["each"] = {key: hosts.pop(key) for key in own}
     if isinstance(hosts.get("names"), list) and hosts.get("count") == len(hosts["names"]):
         del hosts["count"]
     given = "count" in hosts or "names" in hosts
@@ -111,6 +114,10 @@ def _ids(path: Path, tables: Tables) -> list[str]:
         for key in ("host", "hosts", "link", "from", "to"):
             if key in table:
                 table[key] = resolve(table[key], (*place, key))
+    each = _table(_table(tables, "hosts"), "each") if "each" in _table(tables, "hosts") else {}
+    for key in list(each):
+        if not key.isdecimal():
+            each[str(resolve(key, ("hosts", key)))] = each.pop(key)
     return problems
 
 

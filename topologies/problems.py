@@ -53,7 +53,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 def _tell(path: Path | str, problem: dict, schema: type[BaseModel]) -> str:
     kind, context, found = problem["type"], problem.get("ctx", {}), show(problem["input"])
-    key = key_text(problem["loc"])
+    key = key_text(problem["loc"]).replace("hosts.each.", "hosts.")
     if kind == "extra_forbidden":
         return line(path, key, "an unknown key", _unknown(problem["loc"], schema))
     if kind == "missing":

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from topologies.netns import Fidelity
 from topologies.section import AsTuple, NotNegative, Section
 
 MOST_HOSTS = 100_000
@@ -26,9 +27,20 @@ class Run(Section):
         description="s: events published in this span are measured; [warm_up, duration - deadline] by default"
     )
     seed: int = Field(1, ge=0, lt=2**63, description="of all random streams")
-    world: Literal["sim"] = Field("sim", description="where the nodes run")
+    world: Literal["sim", "netns"] = Field("sim", description="where the nodes run")
     journal: bool = Field(False, description="keep every node's inputs, for `roamcast replay`")
     capture: bool = Field(True, description="write what every radio saw as pcap")
+    fidelity: Fidelity = Field(default_factory=Fidelity, description="the table [run.fidelity]")
+
+
+Command = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], AsTuple, Field(min_length=1)]
+
+
+class HostPrograms(Section):
+    """[hosts.N], [hosts.name]: what one host runs, in place of what [hosts] says."""
+
+    command: Command | None = Field(None, description="a program and its arguments; that of [hosts] by default")
+    node: bool | None = Field(None, description="run our node; as in [hosts] by default")
 
 
 class Hosts(Section):
@@ -36,3 +48,19 @@ class Hosts(Section):
     names: Annotated[tuple[Annotated[str, Field(pattern=NAME)], ...], AsTuple] | None = Field(
         None, min_length=1, max_length=MOST_HOSTS, description="of the hosts, in the order of their ids"
     )
+    command: Command | None = Field(
+        None, description="a program and its arguments that every host runs; only in world netns"
+    )
+    node: bool = Field(True, description="run our node, beside the command if there is one")
+    each: dict[str, HostPrograms] = Field(
+        default_factory=dict, description="the tables [hosts.N], by id"
+    )
+
+    def command_of(self, host: int) -> tuple[str, ...] | None:
+        """What a host runs besides or instead of our node."""
+        own = self.each.get(str(host))
+        return self.command if own is None or own.command is None else own.command
+
+    def runs_node(self, host: int) -> bool:
+        own = self.each.get(str(host))
+        return self.node if own is None or own.node is None else own.node

@@ -22,6 +22,7 @@ import mobility
 from topologies import check, fill
 from topologies.faults import Fault, Faults, HostFault, LinkFault
 from topologies.motion import Mobility, RandomWaypoint, Static, Trace
+from topologies.netns import Fidelity, Netns
 from topologies.node import Node
 from topologies.problems import ScenarioError, from_validation, line
 from topologies.radio import LogDistanceRadio, Radio, RadioLink, UnitDiskRadio
@@ -31,11 +32,13 @@ from topologies.workload import Publish, Subscribe, Workload
 
 __all__ = [
     "Fault",
+    "Fidelity",
     "HostFault",
     "Hosts",
     "LinkFault",
     "LogDistanceRadio",
     "Mobility",
+    "Netns",
     "Node",
     "Publish",
     "Radio",
@@ -62,6 +65,7 @@ class Scenario(Section):
     radio: Radio = Field(default_factory=UnitDiskRadio, description="the table [radio]")
     node: Node = Field(default_factory=Node, description="the table [node]")
     workload: Workload = Field(description="the table [workload]")
+    netns: Netns = Field(default_factory=Netns, description="the table [netns]")
     faults: Faults = Field((), description="the tables [[faults]]")
 
     @property
@@ -94,6 +98,7 @@ class Scenario(Section):
         text will be; a scenario that replays a trace then names this copy instead.
         """
         tables = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        tables["hosts"].update(tables["hosts"].pop("each"))
         if trace is not None and isinstance(self.mobility, Trace):
             tables["mobility"] = {"trace": trace, "format": "bonnmotion", "start": 0.0}
         return tomli_w.dumps(tables)

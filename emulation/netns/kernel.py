@@ -1,0 +1,152 @@
+"""What this world asks of the Linux kernel that Python 3.11 has no function for.
+
+namespaces(7), user_namespaces(7), pid_namespaces(7), prctl(2); TUN/TAP as in the kernel's
+Documentation/networking/tuntap.rst.
+"""
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import resource
+import signal
+import struct
+from pathlib import Path
+
+CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
+PR_SET_PDEATHSIG, PR_SET_TIMERSLACK = 1, 29
+TUNSETIFF, TUNSETIFINDEX = 0x400454CA, 0x400454DA
+IFF_TAP, IFF_NO_PI = 0x0002, 0x1000
+TUN = "/dev/net/tun"
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Unsupported(Exception):
+    """This machine cannot hold a world of namespaces; str() is one sentence with the cure."""
+
+
+def _call(name: str, *arguments: int) -> None:
+    if getattr(_libc, name)(*arguments) != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error), name)
+
+
+def unshare(flags: int) -> None:
+    """Move this process into new namespaces. Raises OSError."""
+    _call("unshare", flags)
+
+
+def setns(descriptor: int, kind: int) -> None:
+    """Move this process into the namespace behind a descriptor. Raises OSError."""
+    _call("setns", descriptor, kind)
+
+
+def die_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when the thread that forked it ends; `parent` is its process."""
+    _call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() not in (parent, 0):  # it ended before we asked; 0: it is in an outer pid namespace
+        os._exit(1)
+
+
+def wake_on_time() -> None:
+    """Let this process's timers fire when they are due instead of up to 50 us later."""
+    _call("prctl", PR_SET_TIMERSLACK, 1, 0, 0, 0)
+
+
+def enter_namespaces() -> None:
+    """The children of this process are in a pid namespace of their own and may make network namespaces.
+
+    Where the process has not the rights for that, it becomes root of a new user namespace first,
+    in which its own user and group are the only ones. Raises Unsupported.
+    """
+    try:
+        unshare(CLONE_NEWPID)
+        return
+    except OSError as error:
+        if error.errno != errno.EPERM:
+            raise Unsupported(f"this kernel makes no pid namespaces ({error.strerror}); use --world sim") from None
+    user, group = os.geteuid(), os.getegid()
+    try:
+        unshare(CLONE_NEWUSER | CLONE_NEWPID)
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/uid_map").write_text(f"0 {user} 1")
+        Path("/proc/self/gid_map").write_text(f"0 {group} 1")
+    except OSError as error:
+        raise Unsupported("an ordinary user needs user namespaces for this world, and this system refuses them "
+                          f"({error.strerror}); run as root, or use --world sim") from None
+
+
+def open_tap(name: str, index: int) -> int:
+    """The descriptor of a new TAP device in this network namespace; it is gone when the descriptor closes.
+
+    `index` of the interface. Raises Unsupported.
+    """
+    try:
+        descriptor = os.open(TUN, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise Unsupported(_no_tun(error)) from None
+    try:
+        fcntl.ioctl(descriptor, TUNSETIFINDEX, struct.pack("I", index))
+        fcntl.ioctl(descriptor, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TAP | IFF_NO_PI))
+    except OSError as error:
+        os.close(descriptor)
+        raise Unsupported(f"{TUN} makes no TAP device ({error.strerror}); use --world sim") from None
+    return descriptor
+
+
+def _no_tun(error: OSError) -> str:
+    if error.errno in (errno.ENOENT, errno.ENODEV, errno.ENXIO):
+        return f"{TUN} is not there; load it as root (modprobe tun), or use --world sim"
+    return f"{TUN} cannot be opened ({error.strerror}); have it made writable for you, or use --world sim"
+
+
+def check_support() -> None:
+    """Try in a process apart whether namespaces and TAP devices can be had. Raises Unsupported."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        reason = ""
+        try:
+            enter_namespaces()
+            unshare(CLONE_NEWNET)
+            os.close(open_tap("wlan0", 77))
+        except Unsupported as error:
+            reason = str(error)
+        except BaseException as error:
+            reason = f"this kernel makes no network namespaces ({error}); use --world sim"
+        os.write(writing, reason.encode())
+        os._exit(0)
+    os.close(writing)
+    with open(reading, "rb") as answer:
+        reason = answer.read().decode()
+    os.waitpid(child, 0)
+    if reason:
+        raise Unsupported(reason)
+
+
+def allow_files(wanted: int) -> int:
+    """Raise the limit of open files to `wanted` where that is allowed; the limit that holds then."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return wanted if soft == resource.RLIM_INFINITY else soft
+
+
+def prefer() -> str:
+    """Put this process before all others where that is allowed; what it got, in words."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+        return "real-time"
+    except OSError:
+        return "normal"
+
+
+def process_start(pid: int) -> int | None:
+    """When a process began (clock ticks since boot), which tells it from a later one of its number."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return None

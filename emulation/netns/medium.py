@@ -1,0 +1,278 @@
+"""The process between all TAP devices: the radio model of the simulator, in real time.
+
+It reads what the hosts' kernels send, puts it through emulation.medium and writes what arrives to
+the receivers' devices. It captures whole frames per host, and for every try of a frame what became
+of it, in captures/medium.jsonl:
+
+    {"t", "from", "to" (null: broadcast), "bytes", "try", "delivered": [..], "lost": [..],
+     "collided": [..], "out_of_range": [..]}
+
+`t` is when the try began; for a broadcast those out of range are all that are not named.
+"""
+from __future__ import annotations
+
+import gc
+import json
+import select
+import time
+from collections.abc import Callable
+from functools import partial
+from os import read, write
+from pathlib import Path
+
+from emulation.airtime import LLC_BYTES, MAC_BYTES
+from emulation.capture import Captures
+from emulation.medium import Frame, Medium, _Radio, _Transmission
+from emulation.netns import addresses, kernel, probe
+from emulation.netns.channel import Channel
+from emulation.netns.fidelity import NEIGHBORS, Tally
+from emulation.netns.plan import Plan
+from emulation.realtime import RealTime
+from emulation.records import AppendOnly, DiskFull, RecordWriter, flush_all
+from node import wire
+from topologies.scenario import LinkFault
+
+ETHERNET_BYTES = 14  # of a frame's own header, which is not on the air
+OVERHEAD = MAC_BYTES + LLC_BYTES - ETHERNET_BYTES
+LONGEST = 2048  # bytes; longer than any frame of an interface with 1500
+BATCH = 16  # frames read from one host before the others have their turn
+NAP = 0.5  # s of sleep at most
+TICK = 1.0  # s between two records of the traffic
+FLUSH = 0.01  # s between two files that are written out, one at a time
+GC_THRESHOLD = 50_000
+
+
+class _Captures(Captures):
+    """The payloads of this medium are frames already."""
+
+    def _bytes_of(self, frame: Frame) -> bytes:
+        return frame.payload
+
+    def begin(self, epoch: float) -> None:
+        """`epoch`: the wall clock (s since 1970) at time 0, which is known when the files are there."""
+        self._epoch_ns = round(epoch * 1e9)
+
+    def files(self) -> list[AppendOnly]:
+        return self._files
+
+
+class _Decided(Medium):
+    """A medium that writes down what became of each try of each frame."""
+
+    def __init__(self, *arguments, log: AppendOnly, **options) -> None:
+        super().__init__(*arguments, **options)
+        self._log = log
+        self._fates: dict[str, list[int]] = {}
+
+    def _broadcast_ends(self, radio: _Radio, life: int, transmission: _Transmission) -> None:
+        self._fates = {"delivered": [], "lost": [], "collided": []}
+        super()._broadcast_ends(radio, life, transmission)
+        self._note(transmission)
+
+    def _unicast_ends(self, radio: _Radio, life: int, transmission: _Transmission) -> None:
+        self._fates = {"delivered": [], "lost": [], "collided": []}
+        to = transmission.frame.destination
+        if to not in transmission.receivers:
+            self._fates["out_of_range"] = [to]
+        super()._unicast_ends(radio, life, transmission)
+        self._note(transmission)
+
+    def _arrives(self, transmission: _Transmission, host: int, base_rate: bool) -> bool:
+        arrives = super()._arrives(transmission, host, base_rate)
+        spoiled = transmission.spoiled is not None and host in transmission.spoiled
+        self._fates["delivered" if arrives else "collided" if spoiled else "lost"].append(host)
+        return arrives
+
+    def _hand_up(self, frame: Frame, hosts: list[int]) -> None:
+        self._fates["delivered"] = hosts  # nobody was asked one by one when nothing could be lost
+        super()._hand_up(frame, hosts)
+
+    def _note(self, transmission: _Transmission) -> None:
+        frame = transmission.frame
+        self._log.append(json.dumps(
+            {"t": round(transmission.start, 9), "from": frame.sender, "to": frame.destination,
+             "bytes": len(frame.payload), "try": frame.tries, **self._fates}, separators=(",", ":")).encode() + b"\n")
+
+
+class Air:
+    """The medium's process: one instance for the probing, one for the run."""
+
+    def __init__(self, plan: Plan, taps: list[int], channel: Channel) -> None:
+        self._plan = plan
+        self._taps = taps
+        self._channel = channel
+        self._hosts = {tap: host for host, tap in enumerate(taps)}
+        self.refused = 0  # frames that a host's device did not take
+        self.scheduler = RealTime(plan.medium.late)
+        self._files: list = []
+        self._captures: _Captures | None = None
+        self.medium = self._medium()
+        self._running = True
+        for tap in taps:
+            plan.poll.register(tap, select.EPOLLIN)
+        plan.poll.register(channel.fileno(), select.EPOLLIN)
+
+    def probing(self, until: float) -> None:
+        """Carry the probes of the self-check, with the hosts where they are at time 0."""
+        scheduler, radio = RealTime(lambda seconds: None), self._plan.scenario.radio
+        medium = Medium(scheduler, probe.standing(self._plan.movement), radio, self._plan.scenario.run.seed,
+                        self._deliver, lambda kind, **fields: None, off=self._plan.late(), overhead=OVERHEAD)
+        scheduler.began = time.monotonic()
+        self._carry(scheduler, medium, until - scheduler.began, lambda: None)
+
+    def run(self, began: float, epoch: float) -> None:
+        """Carry the run's frames from `began` (of the monotonic clock; of the wall clock: `epoch`) to its end.
+
+        Raises DiskFull.
+        """
+        if self._captures is not None:
+            self._captures.begin(epoch)
+        self._discard()
+        self.scheduler.began = began
+        self.scheduler.call_at(0.0, self._start)
+        self.scheduler.call_at(FLUSH, partial(self._flush, 0))
+        try:
+            self._carry(self.scheduler, self.medium, self._plan.scenario.run.duration, self._heed)
+        finally:
+            self.medium.record_traffic()
+            flush_all(self._files)
+
+    # ---- making ----------------------------------------------------------------------------------
+    def _medium(self) -> Medium:
+        plan, scenario = self._plan, self._plan.scenario
+        world = RecordWriter(plan.path / "world.jsonl", -1, self.scheduler.now)
+        self._files.append(world)
+        self._record = self._measured(world.record, plan.positions)
+        options = {"end": scenario.run.duration, "off": plan.late(), "overhead": OVERHEAD}
+        arguments = (self.scheduler, plan.movement, scenario.radio, scenario.run.seed, self._deliver, self._record)
+        if not scenario.run.capture:
+            return Medium(*arguments, **options)
+        self._captures = _Captures(plan.path / "captures", plan.hosts, wire.PORT, 0.0)
+        log = AppendOnly(plan.path / "captures" / "medium.jsonl")
+        self._files += [log, *self._captures.files()]
+        return _Decided(*arguments, log=log, capture=self._captures, **options)
+
+    def _measured(self, record: Callable[..., None], tally: Tally) -> Callable[..., None]:
+        """Records of who is in range are made when the movement changes it: how late was that?"""
+        def recording(kind: str, **fields: object) -> None:
+            if kind.startswith("radio_") and self.scheduler.time > 0.0 and "from" in fields:
+                tally.late(self.scheduler.elapsed() - self.scheduler.time)
+            record(kind, **fields)
+        return recording
+
+    # ---- running ---------------------------------------------------------------------------------
+    def _start(self) -> None:
+        late = self._plan.late()
+        for host in range(self._plan.hosts):
+            if host not in late:
+                self._record("host_up", host=host, epoch=1)
+        for fault in self._plan.scenario.faults:
+            if isinstance(fault, LinkFault):
+                action = getattr(self.medium.neighborhood, fault.action)
+                self.scheduler.call_at(fault.at, partial(action, *fault.link))
+        self.scheduler.call_at(TICK, self._tick)
+
+    def _tick(self) -> None:
+        self.medium.record_traffic()
+        for host, tally in enumerate(self._plan.nodes):
+            tally.words[NEIGHBORS] = len(self.medium.neighborhood.of[host])
+        self.scheduler.call_at(self.scheduler.now() + TICK, self._tick)
+
+    def _flush(self, turn: int) -> None:
+        self._files[turn % len(self._files)].flush()
+        self.scheduler.call_at(self.scheduler.elapsed() + FLUSH, partial(self._flush, turn + 1))
+
+    def _carry(self, scheduler: RealTime, medium: Medium, until: float, heed: Callable[[], None]) -> None:
+        """Frames from the devices into the medium and what is due out of it, up to `until` s."""
+        poll, hosts, channel, count = self._plan.poll, self._hosts, self._channel.fileno(), self._plan.hosts
+        sleeper = [poll.fileno()]  # select() takes microseconds, epoll's own wait only milliseconds
+        while self._running and scheduler.elapsed() < until:
+            scheduler.advance(until)
+            due = scheduler.due()
+            wait = min(until if due is None else due, until) - scheduler.elapsed()
+            if wait > 0.0:
+                select.select(sleeper, (), (), min(wait, NAP))
+            ready = poll.poll(0)
+            if ready:
+                scheduler.advance(until)
+            for descriptor, _ in ready:
+                if descriptor == channel:
+                    heed()
+                    continue
+                host = hosts[descriptor]
+                try:
+                    for _ in range(BATCH):
+                        frame = read(descriptor, LONGEST)
+                        to = addresses.host_of(frame, count)
+                        if to != host:
+                            medium.transmit(host, to, frame)
+                except BlockingIOError:
+                    pass
+        scheduler.advance(until)
+
+    def _deliver(self, receiver: int, sender: int, frame: bytes) -> None:
+        try:
+            write(self._taps[receiver], frame)
+        except OSError:
+            self.refused += 1
+
+    def _discard(self) -> None:
+        """What the kernels sent before the run began is none of it."""
+        for tap in self._taps:
+            try:
+                while True:
+                    read(tap, LONGEST)
+            except BlockingIOError:
+                continue
+
+    def _heed(self) -> None:
+        """What the supervisor says of the hosts."""
+        order = self._channel.receive()
+        if order is None or "end" in order:
+            self._running = False
+            return
+        host = order["host"]
+        if order["do"] == "up":
+            self._record("host_up", host=host, epoch=order["epoch"])
+            self.medium.host_up(host)
+        elif order["do"] == "leave":
+            self.medium.host_leaves(host)
+        elif order["do"] == "down":
+            self.medium.host_down(host)
+        if "record" in order:
+            self._record(order["record"], host=host, **order["fields"])
+
+
+def run(plan: Plan, taps: list[int], spaces: list[int], channel: Channel) -> None:
+    """The life of the medium's process, as the supervisor orders it."""
+    gc.set_threshold(GC_THRESHOLD, *gc.get_threshold()[1:])
+    kernel.wake_on_time()
+    air = Air(plan, taps, channel)
+    report = {"priority": kernel.prefer()}
+    try:
+        while (order := channel.receive()) is not None:
+            if "probe" in order:
+                air.probing(order["probe"])
+            elif "began" in order:
+                air.run(order["began"], order["epoch"])
+                break
+    except DiskFull as error:
+        report["disk_full"] = str(error)
+    channel.send({"report": {**report, "receptions": air.medium.receptions, "ended": air.scheduler.now(),
+                             "tap_refused": air.refused, **_drops(spaces)}})
+
+
+def _drops(spaces: list[int]) -> dict[str, int]:
+    """What the kernels of all hosts dropped: datagrams at full sockets, frames at full devices."""
+    sockets = devices = 0
+    for space in spaces:
+        kernel.setns(space, kernel.CLONE_NEWNET)
+        snmp = [line.split()[1:] for line in Path("/proc/self/net/snmp").read_text().splitlines()
+                if line.startswith("Udp:")]
+        sockets += int(dict(zip(*snmp, strict=True)).get("RcvbufErrors", 0))
+        for line in Path("/proc/self/net/dev").read_text().splitlines():
+            name, _, counts = line.partition(":")
+            if name.strip() == addresses.INTERFACE:
+                numbers = counts.split()
+                devices += int(numbers[3]) + int(numbers[11])
+    return {"socket_drops": sockets, "device_drops": devices}

@@ -1,0 +1,129 @@
+"""A node of ours in its namespace: the daemon of real hosts, driven by the scenario's workload.
+
+It differs from `roamcast node` in what a run needs: the epoch and the random stream are the run's, the
+clock counts from the run's begin, every record is written at once (a crash loses none), and how late its
+timers are is counted.
+"""
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import trio
+
+from emulation import chance
+from emulation.clock import Clock
+from emulation.netns import addresses
+from emulation.netns.channel import Channel
+from emulation.netns.fidelity import DELIVERED, PUBLISHED, RECORDS_LOST, UNSENT, Tally
+from emulation.netns.plan import Plan
+from emulation.workload import Workload
+from node import daemon
+from node.broker import Broker
+from node.config import NodeConfig
+from node.control import Control
+
+COUNT = 0.5  # s between two looks at the totals
+
+
+class _Records(daemon.Records):
+    """Each record is in the file when `append` returns."""
+
+    def append(self, t: float, kind: str, fields: dict[str, object]) -> None:
+        super().append(t, kind, fields)
+        self.flush()
+
+
+def run(plan: Plan, host: int, epoch: int, began: float | None, channel: Channel) -> None:
+    """One life of a host's node, to SIGTERM. `began` (of the monotonic clock) comes over the channel when
+    the run has not begun yet, after the node has said that it is prepared. Raises daemon.DaemonError."""
+    trio.run(_live, plan, host, epoch, began, channel)
+
+
+async def _live(plan: Plan, host: int, epoch: int, began: float | None, channel: Channel) -> None:
+    settings = daemon.Settings(
+        node=host, interface=addresses.INTERFACE, control=Path("control", f"{host}.sock"),
+        journal=Path("journals", f"{host}.journal") if plan.scenario.run.journal else None,
+        config=NodeConfig(**plan.scenario.node.model_dump()))
+    tally = plan.nodes[host]
+    radio = daemon.Radio(settings)
+    control = None
+    try:
+        if began is None:
+            began = await _begin(channel)
+            tally.late(time.monotonic() - began)
+        port = _port(replace(settings, began=time.time() - (time.monotonic() - began)), radio, epoch, plan, tally)
+        broker = daemon.make_broker(settings, port)
+        control = Control(settings.control, broker, port.tick)
+        client = _Client(plan, host, port, broker)
+        await daemon.serve(port, broker, control, client.drive, client.count, started=client.start)
+        client.total()
+    finally:
+        if control is not None:
+            control.close()
+        radio.close()
+    port.records.close()
+
+
+async def _begin(channel: Channel) -> float:
+    """Say that all is prepared, hear when the run begins, and wait for that."""
+    channel.send({"prepared": True})
+    await trio.lowlevel.wait_readable(channel.fileno())
+    answer = channel.receive()
+    if answer is None:
+        raise SystemExit(1)  # the run ended before it began
+    await trio.sleep(max(answer["began"] - time.monotonic(), 0.0))
+    return answer["began"]
+
+
+def _port(settings: daemon.Settings, radio: daemon.Radio, epoch: int, plan: Plan, tally: Tally) -> daemon.Port:
+    port = daemon.Port(settings, radio, epoch)
+    port.random = chance.stream(plan.scenario.run.seed, "node", settings.node, epoch)
+    port.records = _Records(Path("nodes", f"{settings.node}.jsonl"), settings.node)
+    port.late = tally.late
+    return port
+
+
+class _Client:
+    """The host's client: the same plan as in `sim`, from the same random streams, at the clock's times."""
+
+    def __init__(self, plan: Plan, host: int, port: daemon.Port, broker: Broker) -> None:
+        self._host, self._port, self._broker = host, port, broker
+        self._tally = plan.nodes[host]
+        self._before = self._tally.words[PUBLISHED], self._tally.words[DELIVERED]  # in former lives
+        self._clock = Clock()
+        self._up = False
+        scenario = plan.scenario
+        self._workload = Workload(self._clock, scenario.workload, plan.hosts, scenario.run.seed,
+                                  scenario.run.duration, self._of, only=[host])
+        self._clock.run(max(port.tick(), 0.0))  # what was to happen while the host was down
+
+    def _of(self, host: int) -> Broker | None:
+        return self._broker if self._up else None
+
+    def start(self) -> None:
+        self._up = True
+        self._workload.started(self._host, self._broker)
+
+    async def drive(self) -> None:
+        """Do each thing of the plan when it is due."""
+        while (due := self._clock.due()) is not None:
+            await trio.sleep(max(due - self._port.tick(), 0.0))
+            self._tally.late(self._port.tick() - due)
+            self._clock.run(math.nextafter(due, math.inf))
+
+    async def count(self) -> None:
+        while True:
+            self.total()
+            await trio.sleep(COUNT)
+
+    def total(self) -> None:
+        words = self._tally.words
+        words[PUBLISHED] = self._before[0] + self._workload.published
+        words[DELIVERED] = self._before[1] + self._workload.delivered
+        words[RECORDS_LOST] = max(words[RECORDS_LOST], self._port.records.lost)
+        words[UNSENT] = max(words[UNSENT], self._port.radio.unsent)
+
+

@@ -1,0 +1,34 @@
+"""What all processes of a run know before they part."""
+from __future__ import annotations
+
+import select
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from emulation.netns.fidelity import Tally, tallies
+from emulation.runner import joining_late
+
+
+@dataclass(slots=True)
+class Plan:
+    scenario: object  # topologies.Scenario
+    movement: object  # mobility.Movement
+    path: Path  # the run directory, absolute
+    cwd: Path  # where the person is, for the commands of hosts
+    neighbors: bytes = b""  # netlink messages: the addresses of all hosts, where they are permanent
+    nodes: list[Tally] = field(init=False)  # by host
+    medium: Tally = field(init=False)
+    positions: Tally = field(init=False)
+    poll: select.epoll = field(init=False)  # the medium's; made early, for its number must be below 1024
+
+    def __post_init__(self) -> None:
+        self.poll = select.epoll()
+        *self.nodes, self.medium, self.positions = tallies(self.hosts + 2)
+
+    @property
+    def hosts(self) -> int:
+        return len(self.movement)
+
+    def late(self) -> set[int]:
+        """Hosts whose first fault is `start`: they are not there before it."""
+        return joining_late(self.scenario.faults)

@@ -1,0 +1,257 @@
+"""The processes of the hosts, as the supervisor keeps them: started, struck by faults, missed when they end."""
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from emulation.netns import host as host_process
+from emulation.netns.channel import Channel, close_all_but
+from emulation.netns.plan import Plan
+
+PATIENCE = 60.0  # s for any answer before the run
+MOST_TOLD = 20  # disturbances that are told one by one
+
+
+class Failed(Exception):
+    """The run cannot begin or go on; str() is one sentence."""
+
+
+def fork(job: Callable[[Channel], None], keep: Iterable[int] = ()) -> tuple[int, Channel]:
+    """A process that does `job(channel)` and ends; its pid and the channel's other end.
+
+    Of the descriptors it has only the standard ones and those to `keep`.
+    """
+    here, there = Channel.pair()
+    pid = os.fork()
+    if pid:
+        there.close()
+        return pid, here
+    code = 1
+    try:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        close_all_but({there.fileno(), *keep})
+        job(there)
+        code = 0
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else 1
+    except BaseException as error:
+        traceback.print_exc()
+        there.send({"failed": f"{type(error).__name__}: {error}"})
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+@dataclass(slots=True)
+class Host:
+    number: int
+    channel: Channel | None = None  # to the node's process until the run begins
+    space: int = -1  # its network namespace
+    tap: int = -1
+    epoch: int = 0  # of its node's latest life
+    node: int | None = None  # pid, while its life is wanted
+    leaving: int | None = None  # pid of a node that was told to stop
+    command: int | None = None
+    spoken: Channel | None = None  # from the command, until it has become it
+    again: bool = False  # to start when the node that is leaving has left
+
+    def pids(self) -> list[int]:
+        return [pid for pid in (self.node, self.leaving, self.command) if pid is not None]
+
+
+class Hosts:
+    """All hosts of a run. `tell(host, what, record, **fields)` speaks to the medium; `now` is the run's time."""
+
+    def __init__(self, plan: Plan, tell: Callable[..., None], now: Callable[[], float]) -> None:
+        self._plan = plan
+        self._tell = tell
+        self._now = now
+        self._began = 0.0
+        self.all = [Host(number) for number in range(plan.hosts)]
+        self.disturbances: list[str] = []
+
+    # ---- before the run --------------------------------------------------------------------------
+    def make(self) -> None:
+        """Namespaces, devices and processes of all hosts, made side by side. Raises Failed."""
+        plan = self._plan
+        for host in self.all:
+            host.node, host.channel = fork(lambda channel, host=host: host_process.make(plan, host.number, channel))
+        for host in self.all:
+            self.answer(host, "made")
+            host.tap, host.space = host.channel.descriptors
+
+    def answer(self, host: Host, key: str) -> dict:
+        """What a host's process says, which must hold `key`. Raises Failed."""
+        answer = host.channel.receive(PATIENCE)
+        if answer and key in answer:
+            return answer
+        reason = (answer or {}).get("failed") or (
+            f"it said nothing for {PATIENCE:g} s" if answer == {} else "its process ended without a word")
+        raise Failed(f"host {host.number} cannot be made: {reason}")
+
+    def prepare(self, late: set[int]) -> None:
+        """Have the nodes of all hosts ready to begin; where there is none yet, the process ends."""
+        for host in self.all:
+            lives = self._has_node(host) and host.number not in late
+            host.channel.send({"node": lives, "epoch": 1})
+            if not lives:
+                host.node = None
+        for host in self.all:
+            if host.node is not None:
+                self.answer(host, "prepared")
+            if host.number not in late:
+                host.epoch = 1
+
+    def begin(self, began: float, late: set[int]) -> None:
+        """The run begins at `began` of the monotonic clock."""
+        self._began = began
+        for host in self.all:
+            host.channel.send({"began": began})
+            host.channel.close()
+            host.channel = None
+
+    def start_commands(self, late: set[int]) -> None:
+        for host in self.all:
+            if host.number not in late:
+                self._start_command(host)
+
+    # ---- faults ----------------------------------------------------------------------------------
+    def start(self, number: int) -> None:
+        """A new life of a host, one epoch on; no-op while it lives."""
+        host = self.all[number]
+        if host.leaving is not None:
+            host.again = True
+        elif host.node is None and host.command is None:
+            host.epoch += 1
+            self._tell(number, "up", "host_up", epoch=host.epoch)
+            if self._has_node(host):
+                plan, epoch, began, space = self._plan, host.epoch, self._began, host.space
+                host.node, channel = fork(
+                    lambda channel: host_process.again(plan, number, space, epoch, began, channel), keep=[space])
+                channel.close()
+            self._start_command(host)
+
+    def stop(self, number: int) -> None:
+        """Ask a host's programs to end; its radio goes off when the node has had its last words."""
+        host = self.all[number]
+        if host.node is None and host.command is None:
+            return
+        self._tell(number, "nothing" if host.node is not None else "leave", "host_down", how="stop")
+        for pid in host.pids():
+            _kill(pid, signal.SIGTERM)
+            _kill(pid, signal.SIGCONT)
+        host.node, host.leaving, host.command = None, host.node, None
+
+    def crash(self, number: int) -> None:
+        """The host is gone from one instant to the next."""
+        host = self.all[number]
+        if host.node is None and host.command is None:
+            return
+        for pid in host.pids():
+            _kill(pid, signal.SIGKILL)
+        host.node = host.leaving = host.command = None
+        self._tell(number, "down", "host_down", how="crash")
+
+    def freeze(self, number: int) -> None:
+        """Nothing of the host's runs until `thaw`; its radio and its kernel go on."""
+        for pid in self.all[number].pids():
+            _kill(pid, signal.SIGSTOP)
+        self._tell(number, "nothing", "host_frozen")
+
+    def thaw(self, number: int) -> None:
+        for pid in self.all[number].pids():
+            _kill(pid, signal.SIGCONT)
+        self._tell(number, "nothing", "host_thawed")
+
+    # ---- ends ------------------------------------------------------------------------------------
+    def ended(self, pid: int, status: int) -> None:
+        """A process of this pid namespace has ended."""
+        host = next((host for host in self.all if pid in host.pids()), None)
+        if host is None:
+            return  # struck by a fault, or a program's own child
+        code = os.waitstatus_to_exitcode(status)
+        if pid == host.leaving:
+            host.leaving = None
+            self._tell(host.number, "leave")
+            if host.again:
+                host.again = False
+                self.start(host.number)
+        elif pid == host.node:
+            host.node = None
+            how = f"was killed from outside (signal {-code})" if code < 0 else f"ended (exit code {code}; see hosts.log)"
+            self.disturbances.append(f"host {host.number}'s node {how} at {self._now():.1f} s")
+            self._tell(host.number, "down", "host_down", how="died")
+        else:
+            host.command = None
+            self._command_ended(host, code)
+
+    def _command_ended(self, host: Host, code: int) -> None:
+        spoken = (host.spoken.receive(0.0) if host.spoken else None) or {}
+        if code == 0:
+            return  # it has done what it had to do
+        how = f"was killed from outside (signal {-code})" if code < 0 else f"ended with exit code {code}"
+        name = self._plan.scenario.hosts.command_of(host.number)[0]
+        why = spoken.get("failed") or f"{name} {how}; see programs/{host.number}.log"
+        self.disturbances.append(f"host {host.number}'s command failed at {self._now():.1f} s: {why}")
+
+    def end(self, grace: float) -> None:
+        """End everything: nodes at once, for what they would still say is no part of the run; commands in order."""
+        for host in self.all:
+            for pid in (host.node, host.leaving):
+                if pid is not None:
+                    _kill(pid, signal.SIGKILL)
+            if host.command is not None:
+                _kill(host.command, signal.SIGTERM)
+                _kill(host.command, signal.SIGCONT)
+            host.node = host.leaving = None
+        deadline = time.monotonic() + grace
+        left = {host.command for host in self.all if host.command is not None}
+        while left and time.monotonic() < deadline:
+            time.sleep(0.02)
+            left -= {pid for pid, _ in reaped()}
+        for pid in left:
+            _kill(pid, signal.SIGKILL)
+
+    def told(self) -> list[str]:
+        """The disturbances, not more than a person reads."""
+        more = len(self.disturbances) - MOST_TOLD
+        return self.disturbances[:MOST_TOLD] + ([f"and {more} more such ends"] if more > 0 else [])
+
+    # ---- programs --------------------------------------------------------------------------------
+    def _has_node(self, host: Host) -> bool:
+        return self._plan.scenario.hosts.runs_node(host.number)
+
+    def _start_command(self, host: Host) -> None:
+        command = self._plan.scenario.hosts.command_of(host.number)
+        if command:
+            if host.spoken is not None:
+                host.spoken.close()
+            plan, number, space = self._plan, host.number, host.space
+            host.command, host.spoken = fork(
+                lambda channel: host_process.execute(plan, number, space, list(command), channel), keep=[space])
+
+
+def reaped() -> list[tuple[int, int]]:
+    """(pid, status) of the processes that ended since the last call."""
+    found = []
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return found
+        if pid == 0:
+            return found
+        found.append((pid, status))
+
+
+def _kill(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass  # it ended by itself just now

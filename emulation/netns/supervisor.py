@@ -1,0 +1,181 @@
+"""The warm process of a run: everything is imported, the garbage collector frozen, and it forks the rest.
+
+It is the init of a pid namespace, so that nothing outlives it. It has the hosts and the medium made,
+connectivity checked and the run begun for all at one instant, strikes the scenario's faults at their times,
+and ends the run. It tells its caller, in messages: {"hosts": s}, {"began", "epoch", "up"}, {"now", "published",
+"delivered"} every second, at last {"ended"} or {"failed": sentence}.
+"""
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import time
+from collections.abc import Callable
+from functools import partial
+from heapq import heappop, heappush
+
+from emulation.medium import propagation_of
+from emulation.netns import fidelity, kernel, medium, probe
+from emulation.netns.channel import Channel
+from emulation.netns.fidelity import DELIVERED, PUBLISHED, RECORDS_LOST, UNSENT
+from emulation.netns.plan import Plan
+from emulation.netns.processes import Failed, Hosts, fork, reaped
+from topologies.scenario import HostFault
+
+LEAD = 0.05, 0.001  # s from the word to the begin: for all, and for each host besides
+LAST_WORDS = 60.0  # s for the medium to write out what it has
+GRACE = 1.0  # s that commands have to end in order
+TICK = 1.0  # s between two reports of progress
+
+
+class Supervisor:
+    def __init__(self, plan: Plan, caller: Channel) -> None:
+        self._plan = plan
+        self._caller = caller
+        self._began = float("inf")
+        self._hosts = Hosts(plan, self._tell, self._now)
+        self._medium_pid = -1
+        self._medium: Channel | None = None
+        self._report: dict | None = None  # the medium's last word
+        self._due: list[tuple[float, int, Callable[[], None]]] = []
+        self._wake, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+
+    def run(self) -> None:
+        """From the making of the hosts to the last word. Raises Failed."""
+        begun = time.monotonic()
+        hosts = self._hosts
+        hosts.make()
+        taps, spaces = [host.tap for host in hosts.all], [host.space for host in hosts.all]
+        self._medium_pid, self._medium = fork(partial(medium.run, self._plan, taps, spaces),
+                                              keep=[*taps, *spaces, self._plan.poll.fileno()])
+        for tap in taps:
+            os.close(tap)
+        self._caller.send({"hosts": round(time.monotonic() - begun, 3)})
+        if self._plan.scenario.netns.self_check:
+            self._self_check()
+        self._begin(begun)
+        self._end(self._supervise())
+
+    def _self_check(self) -> None:
+        plan, hosts = self._plan, self._hosts
+        propagation = propagation_of(plan.scenario.radio, plan.movement, plan.scenario.run.seed)
+        expected = probe.reception(plan.movement, plan.scenario.radio, propagation, plan.late())
+        heard: list[set[int]] = [set() for _ in range(plan.hosts)]
+        for _ in range(probe.ROUNDS):
+            begins = time.monotonic() + self._lead()
+            self._medium.send({"probe": begins + plan.hosts * probe.SLOT + probe.SETTLE})
+            for host in hosts.all:
+                host.channel.send({"probe": begins})
+            for host in hosts.all:
+                heard[host.number].update(hosts.answer(host, "heard")["heard"])
+            if probe.complete(heard, expected):
+                break
+        if disagreement := probe.disagreement(heard, expected):
+            raise Failed(disagreement)
+
+    def _begin(self, begun: float) -> None:
+        """Have all nodes prepared, then name the instant at which the run begins."""
+        plan, hosts, late = self._plan, self._hosts, self._plan.late()
+        hosts.prepare(late)
+        self._began = time.monotonic() + self._lead()
+        epoch = time.time() + (self._began - time.monotonic())
+        self._medium.send({"began": self._began, "epoch": epoch})
+        hosts.begin(self._began, late)
+        self._write_live()
+        self._caller.send({"began": self._began, "epoch": epoch, "up": round(self._began - begun, 3)})
+        self._at(0.0, partial(hosts.start_commands, late))
+        for fault in plan.scenario.faults:
+            if isinstance(fault, HostFault):
+                self._at(fault.at, partial(getattr(hosts, fault.action), fault.host))
+        self._at(TICK, self._tick)
+
+    def _lead(self) -> float:
+        return LEAD[0] + LEAD[1] * self._plan.hosts
+
+    def _write_live(self) -> None:
+        """live.json: how `roamcast exec` finds the hosts of this run while it lasts."""
+        pid = int(os.readlink("/proc/self"))  # as those outside of our pid namespace see it
+        live = {"pid": pid, "start": kernel.process_start(pid), "spaces": [host.space for host in self._hosts.all]}
+        scratch = self._plan.path / "live.json.new"
+        scratch.write_text(json.dumps(live))
+        scratch.replace(self._plan.path / "live.json")
+
+    # ---- during the run ---------------------------------------------------------------------------
+    def _now(self) -> float:
+        return time.monotonic() - self._began
+
+    def _at(self, at: float, action: Callable[[], None]) -> None:
+        heappush(self._due, (at, id(action), action))
+
+    def _tell(self, host: int, what: str, record: str | None = None, **fields: object) -> None:
+        order: dict[str, object] = {"host": host, "do": what}
+        if record is not None:
+            order |= {"record": record, "fields": fields}
+        self._medium.send(order)
+
+    def _tick(self) -> None:
+        words = [tally.words for tally in self._plan.nodes]
+        self._caller.send({"now": self._now(), "published": sum(word[PUBLISHED] for word in words),
+                           "delivered": sum(word[DELIVERED] for word in words)})
+        self._at(self._now() + TICK, self._tick)
+
+    def _supervise(self) -> bool:
+        """To the end of the run; whether that came early. Raises Failed."""
+        duration = self._plan.scenario.run.duration
+        with selectors.DefaultSelector() as selector:
+            for readable in (self._wake, self._caller, self._medium):
+                selector.register(readable, selectors.EVENT_READ)
+            while self._now() < duration:
+                while self._due and self._due[0][0] <= self._now():
+                    heappop(self._due)[2]()
+                wait = min(self._due[0][0], duration) - self._now()
+                ready = {key.fileobj for key, _ in selector.select(max(wait, 0.0))}
+                if self._wake in ready:
+                    os.read(self._wake, 4096)
+                for pid, status in reaped():
+                    self._hosts.ended(pid, status)
+                if self._caller in ready:
+                    return True
+                if self._medium in ready:
+                    self._hear_medium()
+                    return self._now() < duration
+        return False
+
+    def _hear_medium(self) -> None:
+        """The medium's only word is its last. Raises Failed when that is none of its own."""
+        answer = self._medium.receive(LAST_WORDS)
+        if not answer or "report" not in answer:
+            why = (answer or {}).get("failed") or ("it does not answer" if answer == {} else "it was killed")
+            raise Failed(f"the medium's process ended at {self._now():.1f} s: {why}")
+        self._report = answer["report"]
+
+    # ---- the end ----------------------------------------------------------------------------------
+    def _end(self, early: bool) -> None:
+        if self._report is None and early:
+            self._medium.send({"end": True})
+        self._hosts.end(GRACE)
+        if self._report is None:
+            self._hear_medium()
+        report = self._report
+        measured = self._measured(report)
+        because = fidelity.judge(measured, self._plan.scenario.run.fidelity, self._hosts.told())
+        counts = [tally.words for tally in self._plan.nodes]
+        self._caller.send({"ended": report["ended"], "disk_full": report.get("disk_full"),
+                           "fidelity": {"valid": not because, "invalid_because": because, **measured},
+                           "workload": {"published": sum(words[PUBLISHED] for words in counts),
+                                        "delivered": sum(words[DELIVERED] for words in counts)}})
+
+    def _measured(self, report: dict) -> dict[str, object]:
+        """The manifest's table fidelity but for the judgement."""
+        plan = self._plan
+        words = [tally.words for tally in plan.nodes]
+        return {"real_time": True, "medium": fidelity.lateness([plan.medium]),
+                "positions": fidelity.lateness([plan.positions]), "nodes": fidelity.lateness(plan.nodes),
+                "receptions": report["receptions"], "socket_drops": report["socket_drops"],
+                "tap_drops": report["device_drops"], "tap_refused": report["tap_refused"],
+                "records_lost": sum(word[RECORDS_LOST] for word in words),
+                "unsent": sum(word[UNSENT] for word in words), "medium_priority": report["priority"]}

@@ -1,0 +1,203 @@
+"""A run in the world `netns` from the caller's side: the run directory, progress, Ctrl-C, the last word."""
+from __future__ import annotations
+
+import gc
+import os
+import shutil
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from emulation import rundir, runner
+from emulation.neighborhood import TRUTH_INTERVAL
+from emulation.netns import addresses, kernel, netlink
+from emulation.netns.channel import Channel, close_all_but
+from emulation.netns.plan import Plan
+from emulation.netns.processes import Failed
+from emulation.netns.supervisor import Supervisor
+from emulation.propagation import LINK_EXISTS
+from emulation.records import DiskFull
+from emulation.rundir import RunDirectory
+from emulation.runner import WorldError
+
+FILES_PER_HOST, FILES = 4, 64  # descriptors that the supervisor has open: for each host, besides
+FOLDERS = ("control", "programs")  # in the run directory while it lasts
+POLL = 0.2  # s after which a Ctrl-C is seen at the latest
+
+
+def check(scenario) -> None:
+    """What this machine cannot hold, before anything has started. Raises WorldError."""
+    hosts = len(scenario.names)
+    if hosts > addresses.MAX_HOSTS:
+        raise WorldError(f"{hosts} hosts: 10.0.0.0/8 has addresses for {addresses.MAX_HOSTS}; take fewer")
+    wanted = hosts * FILES_PER_HOST + FILES
+    if (allowed := kernel.allow_files(wanted)) < wanted:
+        raise WorldError(f"{hosts} hosts need {wanted} open files and this session may have {allowed}, enough for "
+                         f"{max((allowed - FILES) // FILES_PER_HOST, 0)} hosts; raise the limit as root (ulimit -Hn "
+                         f"{wanted}), or use --world sim")
+    for host in range(hosts):
+        command = scenario.hosts.command_of(host)
+        if command and shutil.which(command[0]) is None:
+            raise WorldError(f"host {host}'s command {command[0]}: there is no such program; install it, or give "
+                             "its path")
+    try:
+        kernel.check_support()
+    except kernel.Unsupported as error:
+        raise WorldError(str(error)) from None
+
+
+def run(scenario, out: Path | None = None, progress: Callable[[runner.Progress], None] | None = None) -> Path:
+    """Run a scenario in namespaces and real time; returns the run directory, whose manifest tells how it went.
+
+    Raises WorldError (also for a run that failed midway: what it recorded is there), mobility.TraceError and
+    rundir.RunDirError.
+    """
+    check(scenario)
+    movement = scenario.movement()
+    path = out or rundir.default_path(scenario.run.name, scenario.run.seed)
+    caller = _Caller(scenario, progress)
+    directory = RunDirectory(path, scenario.to_toml("trace.movements.gz"), world=scenario.run.world,
+                             now=lambda: caller.now)
+    outcome, reason = rundir.FAILED, None
+    try:
+        runner.write_trace(movement, path)
+        for folder in FOLDERS:
+            (path / folder).mkdir()
+        caller.run(Plan(scenario, movement, path.resolve(), Path.cwd()))
+        outcome = rundir.INTERRUPTED if caller.stopping else rundir.COMPLETE
+        if caller.disk_full:
+            outcome, reason = rundir.DISK_FULL, caller.disk_full
+    except DiskFull as error:
+        outcome, reason = rundir.DISK_FULL, str(error)
+    except WorldError as error:
+        reason = str(error)
+        raise
+    except BaseException as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise
+    finally:
+        _tidy(path)
+        directory.finish(outcome, caller.now, reason, fidelity=caller.fidelity, epoch=caller.epoch,
+                         truth={"link_exists": LINK_EXISTS, "looked_every": TRUTH_INTERVAL},
+                         workload=caller.workload)
+    return path
+
+
+def _tidy(path: Path) -> None:
+    """Take away what has no meaning after a run."""
+    (path / "live.json").unlink(missing_ok=True)
+    shutil.rmtree(path / "control", ignore_errors=True)
+    for name in ("programs", "hosts.log"):
+        left = path / name
+        if left.is_dir() and not any(left.iterdir()):
+            left.rmdir()
+        elif left.is_file() and left.stat().st_size == 0:
+            left.unlink()
+
+
+class _Caller:
+    """Starts the other processes and listens to the supervisor."""
+
+    def __init__(self, scenario, progress: Callable[[runner.Progress], None] | None) -> None:
+        self._duration = scenario.run.duration
+        self._progress = progress
+        self.stopping = False  # set by Ctrl-C
+        self.now = 0.0
+        self.epoch: float | None = None
+        self.up: float | None = None  # s from the first process to the begin of the run
+        self.fidelity: dict[str, object] = {}
+        self.workload: dict[str, int] = {}
+        self.disk_full: str | None = None
+
+    def run(self, plan: Plan) -> None:
+        """To the end of the run. Raises WorldError."""
+        plan.neighbors = (netlink.permanent_neighbors(plan.hosts)
+                          if plan.scenario.netns.neighbors == "permanent" else b"")
+        here, there = Channel.pair()
+        pid = _start(plan, there)
+        there.close()
+        try:
+            with runner.stop_on_interrupt(self):
+                self._listen(here)
+        finally:
+            here.close()
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            os.waitpid(pid, 0)
+            plan.poll.close()
+
+    def _listen(self, supervisor: Channel) -> None:
+        told = False
+        while True:
+            if self.stopping and not told:
+                told = True
+                supervisor.send({"stop": True})
+            message = supervisor.receive(POLL)
+            if message is None:
+                raise WorldError(f"the run's supervisor was killed at {self.now:.0f} s; what was recorded is kept")
+            if "failed" in message:
+                raise WorldError(message["failed"])
+            self.epoch = message.get("epoch", self.epoch)
+            self.up = message.get("up", self.up)
+            if "now" in message:
+                self.now = message["now"]
+                if self._progress is not None:
+                    self._progress(runner.Progress(self.now, self._duration, message["published"],
+                                                   message["delivered"]))
+            if "ended" in message:
+                self.now, self.disk_full = message["ended"], message["disk_full"]
+                self.fidelity = {**message["fidelity"], "up_seconds": self.up}
+                self.workload = message["workload"]
+                return
+
+
+def _start(plan: Plan, channel: Channel) -> int:
+    """Fork the process between the caller and the supervisor, which makes the pid namespace."""
+    gc.collect()
+    gc.freeze()
+    caller = os.getpid()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid:
+        gc.unfreeze()
+        return pid
+    try:
+        os.setpgid(0, 0)  # Ctrl-C is for the caller alone
+        kernel.enter_namespaces()
+        kernel.die_with_parent(caller)
+        between = os.getpid()
+        child = os.fork()
+        if child == 0:
+            kernel.die_with_parent(between)
+            _supervise(plan, channel)
+        channel.close()
+        os.waitpid(child, 0)
+    except BaseException as error:
+        channel.send({"failed": str(error)})
+    finally:
+        os._exit(1)
+
+
+def _supervise(plan: Plan, channel: Channel) -> None:
+    """The supervisor's process, to its end."""
+    try:
+        os.chdir(plan.path)
+        log = os.open("hosts.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        null = os.open(os.devnull, os.O_RDONLY)
+        for descriptor, at in ((null, 0), (log, 1), (log, 2)):
+            os.dup2(descriptor, at)
+        sys.stdout = sys.stderr = open(2, "w", buffering=1, closefd=False)
+        close_all_but({channel.fileno(), plan.poll.fileno()})
+        Supervisor(plan, channel).run()
+    except Failed as error:
+        channel.send({"failed": str(error)})
+    except BaseException as error:
+        traceback.print_exc()
+        channel.send({"failed": f"{type(error).__name__}: {error}"})
+    finally:
+        os._exit(0)

@@ -1,0 +1,30 @@
+"""[netns] and [run.fidelity]: how the world of namespaces is set up, and what a real-time run must keep to."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from topologies.section import NotNegative, Positive, Section, Share
+
+
+class Netns(Section):
+    neighbors: Literal["frames", "permanent"] = Field(
+        "frames", description="ARP and neighbor discovery on the air, or all addresses known from the start"
+    )
+    self_check: bool = Field(
+        True, description="probe who hears whom before the run, against trace and radio"
+    )
+
+
+class Fidelity(Section):
+    """Past one of these limits a run in real time is called invalid."""
+
+    medium: Positive = Field(0.01, description="s: 99th percentile of how late the medium is")
+    positions: Positive = Field(0.1, description="s: the same of changes of who is in range")
+    nodes: Positive = Field(0.05, description="s: the same of the nodes' timers and of the workload")
+    dropped: Share = Field(
+        0.001, description="share of frames that kernels dropped because nobody read them in time"
+    )
+    records_lost: NotNegative = Field(0, description="records that could not be written")
