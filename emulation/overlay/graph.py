@@ -1,0 +1,106 @@
+"""The tree of dispatchers while links break and are replaced: sides, paths, and links that reconnect.
+
+cugola-frey-murphy-picco-dynamic-topology, section V-A. While links are missing, the parts of the tree and
+the missing links together are a tree again. So the parts at the two ends of a missing link are never the
+same part, and any link between them keeps the graph without cycles, however many are missing.
+"""
+from __future__ import annotations
+
+import random
+from collections import deque
+
+Edge = tuple[int, int]  # the lower end first
+
+
+def balanced(count: int, degree: int, chance: random.Random) -> list[Edge]:
+    """Every dispatcher that is no leaf has `degree` neighbors, the last one perhaps fewer; names by chance."""
+    names = list(range(count))
+    chance.shuffle(names)
+    edges, parent, room = [], 0, degree
+    for child in range(1, count):
+        if room == 0:
+            parent, room = parent + 1, degree - 1
+        edges.append(edge(names[parent], names[child]))
+        room -= 1
+    return edges
+
+
+def scattered(count: int, degree: int, chance: random.Random) -> list[Edge]:
+    """Each dispatcher joins one of those before it that have fewer than `degree` neighbors."""
+    names = list(range(count))
+    chance.shuffle(names)
+    edges, free, neighbors = [], [0], [0] * count
+    for child in range(1, count):
+        at = chance.randrange(len(free))
+        parent = free[at]
+        edges.append(edge(names[parent], names[child]))
+        for end in (parent, child):
+            neighbors[end] += 1
+        if neighbors[parent] == degree:
+            free[at] = free[-1]
+            free.pop()
+        free.append(child)
+    return edges
+
+
+def edge(a: int, b: int) -> Edge:
+    return (a, b) if a < b else (b, a)
+
+
+class Graph:
+    """Links that are there; `near` holds each dispatcher's neighbors in the order in which they came."""
+
+    def __init__(self, count: int, degree: int, edges: list[Edge]) -> None:
+        self.degree = degree
+        self.edges: list[Edge] = []
+        self.near: list[dict[int, None]] = [{} for _ in range(count)]
+        for a, b in edges:
+            self.add(a, b)
+
+    def add(self, a: int, b: int) -> None:
+        self.near[a][b] = self.near[b][a] = None
+        self.edges.append(edge(a, b))
+
+    def remove(self, a: int, b: int) -> None:
+        del self.near[a][b], self.near[b][a]
+        self.edges.remove(edge(a, b))
+
+    def part(self, start: int) -> dict[int, int]:
+        """The dispatchers that `start` reaches, each with the neighbor it is reached from."""
+        found, todo = {start: start}, deque([start])
+        while todo:
+            here = todo.popleft()
+            for other in self.near[here]:
+                if other not in found:
+                    found[other] = here
+                    todo.append(other)
+        return found
+
+    def replacement(self, lost: Edge, rule: str, chance: random.Random) -> tuple[int, ...]:
+        """A link that reconnects the two sides of a lost one, as the reconfiguration path it makes: from the
+        lower old end to the new link and over it to the higher old end.
+
+        `uniform`: each pair of dispatchers that may have another neighbor is equally likely. `shared`: the
+        same, among the links of which an old end, chosen by chance, is an end.
+        """
+        ends = list(lost)
+        parts = [self.part(end) for end in ends]
+        sides = [[node for node in part if len(self.near[node]) < self.degree] for part in parts]
+        if rule == "shared":
+            keep = chance.randrange(2)
+            sides[keep] = [ends[keep]]  # it has just lost a neighbor, or may have one more
+        while True:
+            new = [side[chance.randrange(len(side))] for side in sides]
+            if new != ends or len(sides[0]) * len(sides[1]) == 1:
+                break
+        back, onward = (self._way(part, node) for part, node in zip(parts, new))
+        return tuple(back[::-1]) + tuple(onward)
+
+    @staticmethod
+    def _way(part: dict[int, int], node: int) -> list[int]:
+        """From `node` to the start of its part."""
+        way = [node]
+        while part[node] != node:
+            node = part[node]
+            way.append(node)
+        return way

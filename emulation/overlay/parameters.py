@@ -1,0 +1,100 @@
+"""What a run of the overlay is made of: Table I of the paper, and what the paper leaves open.
+
+cugola-frey-murphy-picco-dynamic-topology, section V-A. The defaults are Table I's; `events` is off by
+default (publish = 0), as in the paper's figures on subscription tables.
+"""
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+PROTOCOLS = ("strawman", "timed", "notified", "informed", "path")
+STRATEGIES = ("subscription", "event")  # the others need a root, or a radio
+TREES = ("balanced", "random")
+REPLACEMENTS = ("uniform", "shared")
+FLUSHES = ("broadcast", "piggyback", "path")
+
+
+class OverlayError(ValueError):
+    """A run that cannot be; the text names the key, what was found and what would do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """One run. Times in s, rates in 1/s, sizes in bit."""
+
+    protocol: str = "strawman"
+    strategy: str = "subscription"  # how events find their way
+    flush: str = "broadcast"  # how FLUSH spreads
+    seed: int = 1
+    # Table I
+    dispatchers: int = 100  # N
+    degree: int = 4  # delta, at most
+    available: int = 96  # Pi, patterns
+    patterns: int = 7  # pi, per subscriber
+    letters: int = 9  # mu, of an event
+    subscribers: float = 0.2  # sigma_s, share of the dispatchers
+    publish: float = 0.0  # epsilon, per dispatcher; Table I has 1, figures 13 to 20 and 27 to 29 0
+    rate: float = 3.0  # rho, reconfigurations a second
+    repair: float = 0.1  # t_rep
+    unsubscription_timer: float = 0.15  # T_u
+    subscription_timer: float = 0.15  # T_s
+    # section V-A, in prose
+    tree: str = "balanced"  # at the start
+    duration: float = 8.0
+    first: float = 3.0  # reconfigurations begin ...
+    last: float = 7.0  # ... and end: later ones do not start
+    settled: float = 2.0  # the stable core subscribes before, and not after
+    core: float = 1.0  # share of the dispatchers that are the stable core
+    bandwidth: float = 1e7
+    # not said by the paper
+    replacement: str = "uniform"  # which link takes a broken one's place; see script.py
+    churn: float = 1.0  # (un)subscriptions a second of each subscriber outside the core
+    pattern_bits: float = 1000.0  # of a pattern in SUB, UNSUB, REC, ACTIVATE
+    event_bits: float = 1000.0
+    control_bits: float = 100.0  # of a message without patterns: Table II's tenth
+
+    def __post_init__(self) -> None:
+        for key, choices in (("protocol", PROTOCOLS), ("strategy", STRATEGIES), ("flush", FLUSHES),
+                             ("tree", TREES), ("replacement", REPLACEMENTS)):
+            if getattr(self, key) not in choices:
+                raise OverlayError(f"{key}: found {getattr(self, key)!r}; one of {', '.join(choices)}")
+        for key, least, most in (
+                ("seed", 0, 2**32 - 1), ("dispatchers", 4, 5000), ("degree", 3, 64), ("available", 1, 4096),
+                ("patterns", 1, self.available), ("letters", 1, 64), ("subscribers", 0, 1), ("publish", 0, 1000),
+                ("rate", 0, 1000), ("repair", 0.001, 10), ("unsubscription_timer", 0, 60),
+                ("subscription_timer", 0, 60), ("duration", 0.5, 600), ("first", 0, self.duration),
+                ("last", self.first, self.duration), ("settled", 0, self.first), ("core", 0, 1),
+                ("bandwidth", 1e3, 1e12), ("churn", 0, 1000), ("pattern_bits", 1, 1e6), ("event_bits", 1, 1e6),
+                ("control_bits", 1, 1e6)):
+            found = getattr(self, key)
+            if not math.isfinite(found) or not least <= found <= most:
+                raise OverlayError(f"{key}: found {found:g}; from {least:g} to {most:g}")
+        if self.strategy != "subscription" and self.protocol != "strawman":
+            raise OverlayError(f"protocol: found {self.protocol!r} with strategy {self.strategy!r}, which has no "
+                               "subscription tables to reconcile; leave protocol at strawman")
+
+    @classmethod
+    def of(cls, values: Mapping[str, object]) -> Parameters:
+        """From keys and values, as a batch has them; texts are converted. OverlayError for what does not fit."""
+        kinds = {field.name: type(field.default) for field in dataclasses.fields(cls)}
+        chosen = {}
+        for key, value in values.items():
+            if key not in kinds:
+                near = get_close_matches(key, kinds, 1, 0.5)
+                raise OverlayError(f"{key}: no such parameter{f'; did you mean {near[0]}?' if near else ''}")
+            kind = kinds[key]
+            try:
+                chosen[key] = kind(value)
+                exact = kind is str or float(value) == chosen[key]
+            except (TypeError, ValueError):
+                exact = False
+            if not exact or isinstance(value, bool):
+                raise OverlayError(f"{key}: found {value!r}; {'a whole number' if kind is int else 'a number'}")
+        return cls(**chosen)
+
+    def as_dict(self) -> dict[str, object]:
+        return dataclasses.asdict(self)

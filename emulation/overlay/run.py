@@ -1,0 +1,182 @@
+"""One run of the overlay, from its parameters to what was counted in it.
+
+cugola-frey-murphy-picco-dynamic-topology, section V. The overhead is what is sent from the first
+reconfiguration on; with all dispatchers in the stable core that is what reconfigurations cause.
+"""
+from __future__ import annotations
+
+import time
+from itertools import count
+
+from emulation.overlay.dispatcher import Dispatcher
+from emulation.overlay.events import CLIENT, Text, draw, pattern, useful
+from emulation.overlay.network import Network
+from emulation.overlay.parameters import Parameters
+from emulation.overlay.script import Reconfiguration, Script, Subscription, stream, write
+from node import wire
+from node.config import NodeConfig
+from node.ids import LinkId
+from node.routing.forwarding import SubscriptionForwarding
+
+BIN = 0.1  # s, of what is told over time
+WAIT = 2.0  # s that a dispatcher waits for a word of another: never needed while nothing is lost
+
+
+def run(parameters: Parameters) -> dict:
+    """What happened, as JSON can carry it; its keys are in docs/reproduction.md. Raises network.Storm."""
+    began = time.process_time()
+    return Run(parameters, write(parameters)).result(began)
+
+
+class Run:
+    def __init__(self, parameters: Parameters, script: Script) -> None:
+        self.parameters, self.script = parameters, script
+        self.network = Network(parameters.bandwidth, parameters.pattern_bits, parameters.event_bits,
+                               parameters.control_bits)
+        self.records: dict[str, int] = {}
+        self.dispatchers: list[Dispatcher] = []
+        self.links: dict[tuple[int, int], LinkId] = {}
+        self.texts: list[Text] = []
+        self._incarnation = count(1)
+        self._core = sum(1 << node for node in script.core)
+        self._wanted: dict[bytes, int] = {}  # filter -> bits of the core's subscribers
+        config = NodeConfig(tree="maodv", reconcile=parameters.protocol, strategy=parameters.strategy,
+                            flush=parameters.flush, digest=False, activate_wait=WAIT, path_wait=WAIT,
+                            unsubscription_timer=parameters.unsubscription_timer,
+                            subscription_timer=parameters.subscription_timer)
+        for node in range(parameters.dispatchers):
+            chance = stream(parameters, "node", node)
+            self.dispatchers.append(
+                Dispatcher(node, config, self.network, self.records, self.dispatchers, chance))
+        for a, b in script.edges:
+            link = self._connect(a, b)
+            for node in (a, b):
+                self.dispatchers[node].reconciler.gained(link)
+        self._schedule()
+
+    # ---- what the script asks for ------------------------------------------------------------------
+    def _schedule(self) -> None:
+        call_at = self.network.call_at
+        for number, change in enumerate(self.script.reconfigurations):
+            self.network.involved[number] = {*change.lost, *change.path[change.turn:change.turn + 2]}
+            call_at(change.at, lambda change=change: self._break(change), number)
+            call_at(change.replaced, lambda change=change: self._replace(change), number)
+        for change in self.script.subscriptions:
+            call_at(change.at, lambda change=change: self._subscribe(change), -1)
+        if self.parameters.publish:
+            for node in range(self.parameters.dispatchers):
+                self._publisher(node)
+
+    def _connect(self, a: int, b: int) -> LinkId:
+        link = LinkId.between(a, b, next(self._incarnation))
+        self.links[link[:2]] = link
+        for sender, receiver in ((a, b), (b, a)):
+            self.dispatchers[sender].ends[link] = self.network.connect(
+                link, sender, receiver, self.dispatchers[receiver].handlers)
+        return link
+
+    def _break(self, change: Reconfiguration) -> None:
+        """Both ends notice at once; what was under way is lost."""
+        lost = self.links.pop(change.lost)
+        self._rids[change] = lost
+        for node in change.lost:
+            self.dispatchers[node].ends.pop(lost).open = False
+        for node in change.lost:
+            self.dispatchers[node].reconciler.lost(lost)
+
+    @property
+    def _rids(self) -> dict[Reconfiguration, LinkId]:
+        return self.__dict__.setdefault("rids", {})
+
+    def _replace(self, change: Reconfiguration) -> None:
+        """All of the reconfiguration path hears of it, and then the ends of the new link that it is open."""
+        rid, path, turn = self._rids.pop(change), change.path, change.turn
+        new = self._connect(path[turn], path[turn + 1])
+        for at, node in enumerate(path):
+            roles = [role for role, place in (("old_near", 0), ("new_near", turn), ("new_far", turn + 1),
+                                              ("old_far", len(path) - 1)) if at == place]
+            for role in roles or ["on_path"]:
+                self.dispatchers[node].reconciler.replaced(rid, rid, new, path, role)
+        for node in (path[turn], path[turn + 1]):
+            self.dispatchers[node].reconciler.gained(new)
+
+    def _subscribe(self, change: Subscription) -> None:
+        routing, wanted = self.dispatchers[change.node].routing, pattern(change.pattern)
+        bit = 1 << change.node & self._core
+        if change.wanted:
+            routing.subscribe(CLIENT, wanted)
+            self._wanted[wanted.hash] = self._wanted.get(wanted.hash, 0) | bit
+        else:
+            routing.unsubscribe(CLIENT, wanted.hash)
+
+    def _publisher(self, node: int) -> None:
+        parameters, chance = self.parameters, stream(self.parameters, "events", node)
+        network, routing = self.network, self.dispatchers[node].routing
+        sequence = count(1)
+
+        def publish() -> None:
+            text = draw(network.time, node, parameters.letters, parameters.available, chance)
+            self.texts.append(text)
+            for key in text.patterns:
+                text.wanted |= self._wanted.get(key, 0)
+            text.wanted &= ~(1 << node)
+            text.trail = []
+            routing.publish(wire.Event(node, 1, next(sequence), network.time, 0, text, b""))
+            network.call_at(network.time + chance.expovariate(parameters.publish), publish, -1)
+
+        network.call_at(chance.expovariate(parameters.publish), publish, -1)
+
+    # ---- what was counted -----------------------------------------------------------------------------
+    def result(self, began: float) -> dict:
+        network, parameters = self.network, self.parameters
+        bins = round(parameters.duration / BIN)
+        start = round(parameters.first / BIN)
+        before: dict[str, list[int]] = {}
+        messages, events = [], []
+        for number in range(bins):
+            if number == start:
+                before = {name: list(counts) for name, counts in network.sent.items()}
+            told = network.messages, network.events
+            network.run(parameters.duration if number + 1 == bins else (number + 1) * BIN)
+            messages.append(network.messages - told[0])
+            events.append(network.events - told[1])
+        sent = {name: {"messages": m - before.get(name, (0, 0))[0], "patterns": p - before.get(name, (0, 0))[1]}
+                for name, (m, p) in sorted(network.sent.items())}
+        return {
+            "parameters": parameters.as_dict(),
+            "reconfigurations": len(self.script.reconfigurations),
+            "sent": sent, "bin": BIN, "messages": messages, "events": events, **self._delivery(bins),
+            "involved": [len(found) for found in network.involved.values()],
+            "path": [len(change.path) for change in self.script.reconfigurations],
+            "records": dict(sorted(self.records.items())), "wrong": self.wrong(),
+            "link_messages": network.messages, "actions": network.order,
+            "cpu": round(time.process_time() - began, 3),
+        }
+
+    def _delivery(self, bins: int) -> dict[str, list[int]]:
+        """By time of publication: deliveries to the core that were due and made, events' messages misrouted."""
+        due, made, misrouted = [0] * bins, [0] * bins, [0] * bins
+        receivers = 0
+        for text in self.texts:
+            number = min(int(text.at / BIN), bins - 1)
+            due[number] += text.wanted.bit_count()
+            made[number] += (text.wanted & text.got).bit_count()
+            misrouted[number] += len(text.trail) - useful(text, self.network.ends)
+            receivers += text.got.bit_count()
+        return {"due": due, "made": made, "misrouted": misrouted, "published": len(self.texts),
+                "receivers": receivers}
+
+    def wrong(self) -> int:
+        """Table entries of links, at the end, that differ from those computed from scratch. While something is
+        under way (a timer, a message) they may."""
+        if self.parameters.strategy != "subscription":
+            return 0
+        count = 0
+        for a, b in self.links:
+            for here, there in ((a, b), (b, a)):
+                link = self.links[min(a, b), max(a, b)]
+                held = set(self.dispatchers[here].routing.table.filters_of(link))
+                routing: SubscriptionForwarding = self.dispatchers[there].routing
+                due = {key for key, _ in routing.table if set(routing.table.hops_of(key)) - {link}}
+                count += len(held ^ due)
+        return count
