@@ -235,6 +235,8 @@ def test_an_old_python_is_named(checkout, tmp_path):
 
 def test_a_checkout_that_cannot_be_written(checkout, tmp_path):
     if os.geteuid() == 0:  # root writes everywhere but on a read-only mount
+        if subprocess.run(["unshare", "-m", "true"], check=False, capture_output=True).returncode:
+            pytest.skip("this system has no mount namespaces to give")
         command = ["unshare", "-m", "sh", "-c", 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && '
                    'exec "$1/roamcast" --version', "sh", str(checkout)]
     else:
