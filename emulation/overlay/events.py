@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from node.filters import Constraint, Filter
 from node.ids import LinkId
-from node.routing.table import FilterHash, SubscriptionTable
+from node.routing.table import FilterHash, Hop, SubscriptionTable
 
 NAME = "text"
 CLIENT = "client"  # the one local client of a dispatcher that subscribes
@@ -54,28 +54,56 @@ def draw(at: float, source: int, letters: int, available: int, chance: random.Ra
 
 
 class _Nothing:
-    """In place of the general index."""
+    """In place of the general index: its upkeep costs more than all the rest of the table."""
 
     def add(self, filter: Filter, hop: object) -> None: ...
     def remove(self, filter: Filter, hop: object) -> None: ...
 
 
 class PatternTable(SubscriptionTable):
-    """A subscription table of patterns only."""
+    """A subscription table of patterns only. The hops of a pattern are bits of one number, so that an event's
+    hops are found by `or`; which hops the result stands for is remembered."""
 
     def __init__(self) -> None:
         super().__init__()
         self._index = _Nothing()
+        self._masks: dict[FilterHash, int] = {}
+        self._bits: dict[Hop, int] = {}  # of hops that have a pattern
+        self._meaning: dict[int, tuple[list[LinkId], list[str]]] = {}
+
+    def add(self, hop: Hop, wanted: Filter) -> bool:
+        if not super().add(hop, wanted):
+            return False
+        bit = self._bits.get(hop)
+        if bit is None:
+            self._meaning.clear()
+            taken = sum(self._bits.values())
+            bit = self._bits[hop] = ~taken & taken + 1  # the lowest that is free
+        self._masks[wanted.hash] = self._masks.get(wanted.hash, 0) | bit
+        return True
+
+    def remove(self, hop: Hop, key: FilterHash) -> Filter | None:
+        removed = super().remove(hop, key)
+        if removed is not None:
+            self._masks[key] &= ~self._bits[hop]
+            if not self._masks[key]:
+                del self._masks[key]
+            if hop not in self._of:
+                del self._bits[hop]
+                self._meaning.clear()
+        return removed
 
     def match(self, attributes: Mapping[str, object]) -> tuple[list[LinkId], list[str]]:
-        hops_of, found = self._hops, {}
+        masks, found = self._masks, 0
         for key in attributes.patterns:
-            if key in hops_of:
-                found.update(hops_of[key])
-        if CLIENT in found:
-            del found[CLIENT]
-            return list(found), [CLIENT]
-        return list(found), []
+            if key in masks:
+                found |= masks[key]
+        meaning = self._meaning.get(found)
+        if meaning is None:
+            hops = [hop for hop, bit in self._bits.items() if found & bit]
+            links = sorted(hop for hop in hops if hop != CLIENT)
+            meaning = self._meaning[found] = links, [CLIENT] if CLIENT in hops else []
+        return meaning[0].copy(), meaning[1]
 
 
 def useful(text: Text, ends: list[tuple[int, int]]) -> int:

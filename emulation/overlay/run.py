@@ -5,6 +5,7 @@ reconfiguration on; with all dispatchers in the stable core that is what reconfi
 """
 from __future__ import annotations
 
+import gc
 import time
 from itertools import count
 
@@ -25,7 +26,14 @@ WAIT = 2.0  # s that a dispatcher waits for a word of another: never needed whil
 def run(parameters: Parameters) -> dict:
     """What happened, as JSON can carry it; its keys are in docs/reproduction.md. Raises network.Storm."""
     began = time.process_time()
-    return Run(parameters, write(parameters)).result(began)
+    collecting = gc.isenabled()
+    gc.disable()  # of a million messages none is part of a cycle, but each is looked at
+    try:
+        return Run(parameters, write(parameters)).result(began)
+    finally:
+        if collecting:
+            gc.enable()
+            gc.collect()
 
 
 class Run:
@@ -37,6 +45,7 @@ class Run:
         self.dispatchers: list[Dispatcher] = []
         self.links: dict[tuple[int, int], LinkId] = {}
         self.texts: list[Text] = []
+        self._rids: dict[Reconfiguration, LinkId] = {}  # of those under way
         self._incarnation = count(1)
         self._core = sum(1 << node for node in script.core)
         self._wanted: dict[bytes, int] = {}  # filter -> bits of the core's subscribers
@@ -83,10 +92,6 @@ class Run:
             self.dispatchers[node].ends.pop(lost).open = False
         for node in change.lost:
             self.dispatchers[node].reconciler.lost(lost)
-
-    @property
-    def _rids(self) -> dict[Reconfiguration, LinkId]:
-        return self.__dict__.setdefault("rids", {})
 
     def _replace(self, change: Reconfiguration) -> None:
         """All of the reconfiguration path hears of it, and then the ends of the new link that it is open."""
