@@ -9,13 +9,14 @@ from pathlib import Path
 from cli.errors import INTERRUPTED, UserError
 
 HELP = "run a scenario, analyse it and print the delivery table"
-DISK_FULL = 1  # exit code: the run is shorter than it was to be
+CUT_SHORT = 1  # exit code: the run is shorter than it was to be: disk full, a process killed
+INVALID = 3  # exit code: it did not keep to real time, or something befell it that is not in the scenario
 ROOM = 1 << 26  # bytes that an analysis should find free
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scenario", type=Path, metavar="SCENARIO", help="a TOML file, e.g. topologies/park-30.toml")
-    parser.add_argument("--world", metavar="W", help="where the nodes run, in place of the scenario's: sim")
+    parser.add_argument("--world", metavar="W", help="where the nodes run, in place of the scenario's: sim, netns")
     parser.add_argument("--seed", type=int, metavar="N", help="of all chance, in place of the scenario's")
     parser.add_argument("--out", type=Path, metavar="DIR",
                         help="the run directory to make (default: runs/NAME-sSEED-DATE-TIME)")
@@ -24,18 +25,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """0: done; 1: the disk is full; 2: nothing was started; 130: Ctrl-C."""
+    """0: done; 1: cut short; 2: nothing was started; 3: not valid, see the limits [run.fidelity]; 130: Ctrl-C."""
     from cli import progress
 
     scenario = load(args.scenario, {key: value for key, value in (("run.world", args.world), ("run.seed", args.seed))
                                     if value is not None})
     path, manifest = _record(scenario, args.out, progress.for_terminal(sys.stderr))
     print(_told(path, manifest))
+    print(_judged(manifest), end="", file=sys.stderr, flush=True)
     if manifest["outcome"] == "disk_full" and shutil.disk_usage(path).free < ROOM:
         print(f"There is no room for a report: free some space, then: roamcast analyse {path}")
     elif not args.no_analysis:
         analyse([path], args.master)
-    return {"complete": 0, "interrupted": INTERRUPTED}.get(manifest["outcome"], DISK_FULL)
+    if manifest["outcome"] == "complete":
+        return INVALID if manifest["fidelity"].get("valid") is False else 0
+    return INTERRUPTED if manifest["outcome"] == "interrupted" else CUT_SHORT
 
 
 def load(path: Path, overrides: dict[str, object]):
@@ -64,7 +68,7 @@ def _record(scenario, out: Path | None, progress) -> tuple[Path, dict]:
     try:
         with progress as report:
             path = runner.run(scenario, out, report)
-    except (RunDirError, mobility.TraceError) as error:
+    except (RunDirError, mobility.TraceError, runner.WorldError) as error:
         raise UserError(str(error)) from None
     return path, json.loads((path / "manifest.json").read_text())
 
@@ -77,7 +81,19 @@ def _told(path: Path, manifest: dict) -> str:
                 f"what was written is kept in {path}")
     if manifest["outcome"] == "interrupted":
         return f"Interrupted: the run stopped after {took}; what was recorded is in {path}"
+    if manifest["outcome"] == "failed":
+        return f"The run failed after {took}: {manifest['reason']}; what was recorded is in {path}"
     return f"Ran {took}; recorded in {path}"
+
+
+def _judged(manifest: dict) -> str:
+    """Why the run is not valid, loudly; nothing when it is."""
+    because = manifest["fidelity"].get("invalid_because")
+    if not because or manifest["outcome"] == "failed":
+        return ""
+    bar = "=" * 78
+    return "\n".join([bar, "THIS RUN IS NOT VALID: its numbers are about the machine, not about the network.",
+                      *(f"  - {reason}" for reason in because), bar, ""])
 
 
 def analyse(paths: list[Path], master: str | None) -> None:

@@ -127,6 +127,7 @@ class Air:
         """
         if self._captures is not None:
             self._captures.begin(epoch)
+        time.sleep(max(began - time.monotonic(), 0.0))
         self._discard()
         self.scheduler.began = began
         self.scheduler.call_at(0.0, self._start)

@@ -25,7 +25,7 @@ from node.broker import Broker
 from node.config import NodeConfig
 from node.control import Control
 
-COUNT = 0.5  # s between two looks at the totals
+COUNT = 0.5  # s between two looks at what was lost
 
 
 class _Records(daemon.Records):
@@ -59,7 +59,6 @@ async def _live(plan: Plan, host: int, epoch: int, began: float | None, channel:
         control = Control(settings.control, broker, port.tick)
         client = _Client(plan, host, port, broker)
         await daemon.serve(port, broker, control, client.drive, client.count, started=client.start)
-        client.total()
     finally:
         if control is not None:
             control.close()
@@ -86,18 +85,33 @@ def _port(settings: daemon.Settings, radio: daemon.Radio, epoch: int, plan: Plan
     return port
 
 
+class _Workload(Workload):
+    """Counts where the supervisor sees it, over all lives of the host."""
+
+    words = None  # of the host's tally
+
+    def _publish(self, host: int, attributes: dict[str, object], payload: bytes) -> None:
+        before = self.published
+        super()._publish(host, attributes, payload)
+        self.words[PUBLISHED] += self.published - before
+
+    def _deliver(self, event) -> None:
+        super()._deliver(event)
+        self.words[DELIVERED] += 1
+
+
 class _Client:
     """The host's client: the same plan as in `sim`, from the same random streams, at the clock's times."""
 
     def __init__(self, plan: Plan, host: int, port: daemon.Port, broker: Broker) -> None:
         self._host, self._port, self._broker = host, port, broker
         self._tally = plan.nodes[host]
-        self._before = self._tally.words[PUBLISHED], self._tally.words[DELIVERED]  # in former lives
         self._clock = Clock()
         self._up = False
         scenario = plan.scenario
-        self._workload = Workload(self._clock, scenario.workload, plan.hosts, scenario.run.seed,
-                                  scenario.run.duration, self._of, only=[host])
+        self._workload = _Workload(self._clock, scenario.workload, plan.hosts, scenario.run.seed,
+                                   scenario.run.duration, self._of, only=[host])
+        self._workload.words = self._tally.words
         self._clock.run(max(port.tick(), 0.0))  # what was to happen while the host was down
 
     def _of(self, host: int) -> Broker | None:
@@ -115,15 +129,10 @@ class _Client:
             self._clock.run(math.nextafter(due, math.inf))
 
     async def count(self) -> None:
-        while True:
-            self.total()
-            await trio.sleep(COUNT)
-
-    def total(self) -> None:
+        """What was lost, where the supervisor sees it."""
         words = self._tally.words
-        words[PUBLISHED] = self._before[0] + self._workload.published
-        words[DELIVERED] = self._before[1] + self._workload.delivered
-        words[RECORDS_LOST] = max(words[RECORDS_LOST], self._port.records.lost)
-        words[UNSENT] = max(words[UNSENT], self._port.radio.unsent)
-
-
+        before = words[RECORDS_LOST], words[UNSENT]  # in former lives
+        while True:
+            words[RECORDS_LOST] = before[0] + self._port.records.lost
+            words[UNSENT] = before[1] + self._port.radio.unsent
+            await trio.sleep(COUNT)

@@ -51,8 +51,8 @@ def check(scenario) -> None:
 def run(scenario, out: Path | None = None, progress: Callable[[runner.Progress], None] | None = None) -> Path:
     """Run a scenario in namespaces and real time; returns the run directory, whose manifest tells how it went.
 
-    Raises WorldError (also for a run that failed midway: what it recorded is there), mobility.TraceError and
-    rundir.RunDirError.
+    What was recorded of a run that failed midway is kept, and the manifest says why it failed. Raises
+    WorldError for one that did not even begin, mobility.TraceError and rundir.RunDirError.
     """
     check(scenario)
     movement = scenario.movement()
@@ -73,7 +73,9 @@ def run(scenario, out: Path | None = None, progress: Callable[[runner.Progress],
         outcome, reason = rundir.DISK_FULL, str(error)
     except WorldError as error:
         reason = str(error)
-        raise
+        caller.fidelity = {"real_time": True, "valid": False, "invalid_because": [reason]}
+        if caller.epoch is None:
+            raise  # there is nothing to analyse
     except BaseException as error:
         reason = f"{type(error).__name__}: {error}"
         raise
