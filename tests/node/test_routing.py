@@ -100,7 +100,7 @@ def test_held_back_filters_are_told_on_release_if_still_wanted():
     core, links = star()
     core.receive(links[1], wire.Sub((GRAY, parse("x = 1"))))
     core.sent.clear()
-    link = core.world.join(0, 3)
+    link = links[3]._replace(nonce=99)
     core.routing.add_link(link, [GRAY.hash, parse("x = 1").hash])
     assert texts(core) == []
     core.receive(links[1], wire.Unsub((parse("x = 1").hash,)))

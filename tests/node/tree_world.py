@@ -1,7 +1,9 @@
-"""Routing, reconciliation and clients of several nodes over scripted tree links: no radio, no clock.
+"""Routing, reconciliation and clients of several nodes over the scripted tree: no radio, no clock.
 
-A link is a pair of FIFO queues. Its two ends learn that it opened or closed one at a time, whenever
-the script lets them; a message waits until its receiver has opened the link, and dies with the link.
+A link is a pair of FIFO queues. Its two ends learn what happened to it one at a time, whenever the history lets
+them; a message waits until its receiver has opened the link, and dies with the link. Messages off the tree are
+delivered in any order, or get lost. Timers run out whenever the history says so, so that every delay of
+messages against timers can happen.
 """
 from __future__ import annotations
 
@@ -12,15 +14,35 @@ from node.config import NodeConfig
 from node.ids import LinkId, Peer
 from node.reconcile.strawman import Strawman
 from node.routing.forwarding import SubscriptionForwarding
+from node.trees.scripted import Script, Scripted
+
+
+class Timer:
+    def __init__(self, timers, action):
+        self.timers, self.action = timers, action
+        timers.append(self)
+
+    def cancel(self):
+        if self in self.timers:
+            self.timers.remove(self)
+
+    def run(self):
+        self.timers.remove(self)
+        self.action()
 
 
 class Env:
-    def __init__(self):
+    def __init__(self, timers):
         self.time = 0.0
+        self.timers = timers
         self.records = []
 
     def now(self):
         return self.time
+
+    def call_later(self, delay, action):
+        assert delay >= 0
+        return Timer(self.timers, action)
 
     def record(self, kind, **fields):
         self.records.append((kind, fields))
@@ -30,15 +52,18 @@ class Env:
 
 
 class Core:
-    """The part of a broker that routing, reconciler and clients see."""
+    """The part of a broker that routing, reconciler, tree and clients see."""
 
-    def __init__(self, world, node, config, reconciler):
+    def __init__(self, world, node, config, reconciler, strategy):
         self.world, self.me, self.config = world, Peer(node, 1), config
-        self.env = Env()
+        self.timers = []
+        self.env = Env(self.timers)
         self.sent = []  # (links, message), all of them
         self.counts = {}  # link -> [sent, received]
+        self.drops = []
         self.delivered = []  # (client, event)
-        self.routing = SubscriptionForwarding(self)
+        self.tree = Scripted(self, world.script)
+        self.routing = strategy(self)
         self.reconciler = reconciler(self)
         self.clients = Clients(self)
 
@@ -49,11 +74,21 @@ class Core:
             self.counts.setdefault(link, [0, 0])[0] += 1
             self.world.sent(self.me.node, link, message)
 
+    def relay(self, route, message):
+        assert route[0] == self.me.node and len(route) > 1
+        self.world.relayed.append((tuple(route), message))
+
+    def dropped(self, reason):
+        self.drops.append(reason)
+
     def sent_position(self, link):
         return self.counts.get(link, [0, 0])[0]
 
     def received_position(self, link):
         return self.counts.get(link, [0, 0])[1]
+
+    def tree_status(self):
+        return self.tree.status()
 
     def add_link(self, link, held=()):
         self.routing.add_link(link, held)
@@ -73,48 +108,75 @@ class Core:
     def deliver(self, client, event):
         self.clients.deliver(client, event)
 
+    # notices of the tree
+    def lost(self, link, reason):
+        self.reconciler.lost(link)
+
+    def gained(self, link):
+        self.reconciler.gained(link)
+
+    def replaced(self, *arguments):
+        self.reconciler.replaced(*arguments)
+
+    def abandoned(self, rid):
+        self.reconciler.abandoned(rid)
+
     # inputs
     def receive(self, link, message):
         self.counts.setdefault(link, [0, 0])[1] += 1
-        self.routing.link_messages[type(message)](link, message)
+        (self.routing.link_messages | self.reconciler.link_messages)[type(message)](link, message)
 
     def attach(self, client):
         self.clients.attach(client, lambda event: self.delivered.append((client, event)))
 
     def take_sent(self):
-        """The messages sent since the last call, as (far end, type name, texts of filters or hashes)."""
+        """The messages sent since the last call, as (far end, type name, message)."""
         sent, self.sent = self.sent, []
         return [(link.far_end(self.me.node), type(message).__name__, message)
                 for links, message in sent for link in links]
 
 
 class TreeWorld:
-    def __init__(self, nodes, forwarding="identity", reconciler=Strawman, edges=()):
-        config = NodeConfig(forwarding=forwarding, digest=False)
+    def __init__(self, nodes, forwarding="identity", reconciler=Strawman, edges=(), strategy=SubscriptionForwarding,
+                 **config):
+        config = NodeConfig(forwarding=forwarding, digest=False, **config)
+        self.script = Script(nodes, self._notify)
         self.queues = {}  # (link, receiver) -> deque of messages
         self.open = set()  # (link, node): this end knows the link and has not heard of its loss
-        self.links = {}  # the living ones: frozenset of the two nodes -> LinkId
-        self.notices = [deque() for _ in range(nodes)]  # (method, link) a node is yet to hear
-        self.incarnations = 0
-        self.cores = [Core(self, node, config, reconciler) for node in range(nodes)]
+        self.notices = [deque() for _ in range(nodes)]  # (notice, arguments) a node is yet to hear
+        self.relayed = []  # (route, message)
+        self.cores = [Core(self, node, config, reconciler, strategy) for node in range(nodes)]
         for a, b in edges:
             self.join(a, b)
         self.settle()
 
+    def _notify(self, node, name, arguments):
+        self.notices[node].append((name, arguments))
+
+    @property
+    def links(self):
+        """The living ones: frozenset of the two nodes -> LinkId."""
+        return {frozenset(link[:2]): link for link in self.script.links}
+
     def join(self, a, b):
-        self.incarnations += 1
-        link = LinkId.between(a, b, self.incarnations)
-        self.links[frozenset((a, b))] = link
-        for node in (a, b):
-            self.queues[link, node] = deque()
-            self.notices[node].append(("gained", link))
+        link = self.script.join(a, b)
+        self._connect(link)
         return link
 
+    def replace(self, rid, near, far, name_path=True):
+        link = self.script.replace(rid, near, far, name_path)
+        self._connect(link)
+        return link
+
+    def _connect(self, link):
+        for node in link[:2]:
+            self.queues[link, node] = deque()
+
     def cut(self, a, b):
-        link = self.links.pop(frozenset((a, b)))
+        link = self.links[frozenset((a, b))]
+        self.script.cut(link)
         for node in (a, b):
             del self.queues[link, node]
-            self.notices[node].append(("lost", link))
         return link
 
     def sent(self, node, link, message):
@@ -123,31 +185,51 @@ class TreeWorld:
             queue.append(message)
 
     def steps(self):
-        """What could happen next, in a fixed order."""
-        return [("notice", node) for node, notices in enumerate(self.notices) if notices] + [
-            ("message", end) for end, queue in self.queues.items() if queue and end in self.open]
+        """What could happen next, in a fixed order; timers last."""
+        return [
+            *(("notice", node) for node, notices in enumerate(self.notices) if notices),
+            *(("message", end) for end, queue in self.queues.items() if queue and end in self.open),
+            *(("relayed", number) for number in range(len(self.relayed))),
+            *(("timer", (node, number)) for node, core in enumerate(self.cores) for number in range(len(core.timers))),
+        ]
 
     def step(self, choice=0):
-        """Let one of the possible things happen; False if all is quiet."""
+        """Let one of the possible things happen; what it was in words, or "" if all is quiet.
+
+        A timer runs out only where nothing else can happen, or at each eighth choice."""
         steps = self.steps()
         if not steps:
-            return False
-        what, where = steps[choice % len(steps)]
+            return ""
+        prompt = [step for step in steps if step[0] != "timer"] if choice % 8 != 7 else []
+        steps = prompt or steps
+        return self.happen(*steps[choice % len(steps)])
+
+    def happen(self, what, where):
         if what == "notice":
-            method, link = self.notices[where].popleft()
-            (self.open.add if method == "gained" else self.open.discard)((link, where))
-            getattr(self.cores[where].reconciler, method)(link)
-        else:
+            name, arguments = self.notices[where].popleft()
+            if name in ("gained", "lost"):
+                (self.open.add if name == "gained" else self.open.discard)((arguments[0], where))
+            self.cores[where].tree.notice(name, arguments)
+            return f"{where} hears {name} {' '.join(map(in_words, arguments))}"
+        if what == "message":
             link, node = where
-            self.cores[node].receive(link, self.queues[where].popleft())
-        return True
+            message = self.queues[where].popleft()
+            self.cores[node].receive(link, message)
+            return f"{in_words(message)} over {link} reaches {node}"
+        if what == "relayed":
+            route, message = self.relayed.pop(where)
+            self.cores[route[-1]].reconciler.routed_messages[type(message)](route, message)
+            return f"{in_words(message)} relayed from {route[0]} reaches {route[-1]}"
+        node, number = where
+        self.cores[node].timers[number].run()
+        return f"a timer of {node} runs out"
 
     def settle(self):
         while self.step():
             pass
 
     def neighbors(self, node):
-        return sorted(next(iter(edge - {node})) for edge in self.links if node in edge)
+        return sorted(self.script.neighbors[node])
 
     def side(self, node, without):
         """The nodes that `node` reaches on the tree when its neighbor `without` is taken away."""
@@ -158,3 +240,15 @@ class TreeWorld:
                     seen.add(other)
                     todo.append(other)
         return seen - {without}
+
+
+def in_words(value):
+    if isinstance(value, LinkId):
+        return str(value)
+    if hasattr(value, "_fields"):
+        inside = [f"{in_words(part)}" for name, part in zip(value._fields, value)
+                  if name not in ("payload", "published")]
+        return f"{value.name} {' '.join(inside)}" if hasattr(value, "code") else str(tuple(value))
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(in_words, value))}]"
+    return value.hex() if isinstance(value, bytes) else str(value)

@@ -1,0 +1,182 @@
+"""The paper's evaluation tree: given, and changed by a script; every link that breaks is replaced t_rep later.
+
+cugola-frey-murphy-picco-dynamic-topology, section V-A. A `Script` is the whole tree as the script sees it; it
+gives each node the notices of the contract (node/trees/__init__.py), in that order, and knows every
+reconfiguration path because it sees all. A `Scripted` is the tree of one node. How the paper picks the replacing
+link is not said: `choices` and `shared_choices` are two readings.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from node.ids import LinkId, NodeId, Peer
+from node.trees import SUPPLIES_PATH, TreeStatus
+
+Edge = tuple[NodeId, NodeId]
+Notify = Callable[[NodeId, str, tuple], None]  # node, notice of the core, its arguments
+
+
+class Script:
+    """A forest of nodes 0..n-1. `notify(node, notice, arguments)` is called for each notice; nothing is queued."""
+
+    def __init__(self, nodes: int, notify: Notify) -> None:
+        self._notify = notify
+        self._incarnations = 0
+        self.neighbors: list[dict[NodeId, LinkId]] = [{} for _ in range(nodes)]
+        self.links: dict[LinkId, None] = {}  # those that exist, oldest first
+        self._parents: list[NodeId | None] | None = None
+
+    # ---- what happens -----------------------------------------------------------------------
+    def join(self, a: NodeId, b: NodeId) -> LinkId:
+        """A link that replaces none. ValueError if it would close a cycle."""
+        link = self._open(a, b)
+        for node in (a, b):
+            self._notify(node, "gained", (link,))
+        return link
+
+    def cut(self, link: LinkId) -> None:
+        """The link breaks, and both of its ends notice."""
+        del self.links[link]
+        self._parents = None
+        for node, far in (link[:2], link[1::-1]):
+            del self.neighbors[node][far]
+        for node in link[:2]:
+            self._notify(node, "lost", (link, "scripted"))
+
+    def replace(self, rid: LinkId, near: Edge, far: Edge, name_path: bool = True) -> LinkId:
+        """Replace a link that was cut: `near` = (its near end, near end of the new link), `far` likewise.
+
+        Without `name_path`, as a tree that could not find out: path None, and the far old end is not told.
+        """
+        path = (*self.path(*near), *reversed(self.path(*far)))
+        new = self._open(near[1], far[1])
+        told = path if name_path else None
+        for node, role in ((near[0], "old_near"), (far[0], "old_far"), (near[1], "new_near"), (far[1], "new_far")):
+            if name_path or role != "old_far":
+                self._notify(node, "replaced", (rid, rid, new, told, role))
+        for node in new[:2]:
+            self._notify(node, "gained", (new,))
+        return new
+
+    def abandon(self, rid: LinkId, ends: Iterable[NodeId]) -> None:
+        """The link will not be replaced."""
+        for node in ends:
+            self._notify(node, "abandoned", (rid,))
+
+    def _open(self, a: NodeId, b: NodeId) -> LinkId:
+        if b in self.component(a):
+            raise ValueError(f"a link between {a} and {b} closes a cycle")
+        self._incarnations += 1
+        link = LinkId.between(a, b, self._incarnations)
+        self.links[link] = None
+        self.neighbors[a][b] = self.neighbors[b][a] = link
+        self._parents = None
+        return link
+
+    # ---- what there is ------------------------------------------------------------------------
+    def component(self, node: NodeId) -> list[NodeId]:
+        """All that the node is connected to, itself first, in breadth-first order."""
+        found, seen = [node], {node}
+        for one in found:
+            for other in self.neighbors[one]:
+                if other not in seen:
+                    seen.add(other)
+                    found.append(other)
+        return found
+
+    def path(self, a: NodeId, b: NodeId) -> tuple[NodeId, ...]:
+        """From a to b, both included. ValueError if they are not connected."""
+        before: dict[NodeId, NodeId] = {b: b}
+        todo = [b]
+        for one in todo:
+            if one == a:
+                break
+            for other in self.neighbors[one]:
+                if other not in before:
+                    before[other] = one
+                    todo.append(other)
+        if a not in before:
+            raise ValueError(f"{a} and {b} are not connected")
+        path = [a]
+        while path[-1] != b:
+            path.append(before[path[-1]])
+        return tuple(path)
+
+    def parent(self, node: NodeId) -> NodeId | None:
+        """The next node toward the root, which is the one of lowest id of each component."""
+        if self._parents is None:
+            self._parents = [None] * len(self.neighbors)
+            seen = set()
+            for root in range(len(self.neighbors)):
+                if root not in seen:
+                    for one in self.component(root):
+                        seen.add(one)
+                        for other in self.neighbors[one]:
+                            if other not in seen:
+                                self._parents[other] = one
+        return self._parents[node]
+
+    # ---- which link may replace a lost one -------------------------------------------------------
+    def choices(self, rid: LinkId, degree: int) -> Iterator[tuple[Edge, Edge]]:
+        """All that reconnect the ends of the lost link, as (near, far) of `replace`; none has more than
+        `degree` neighbors then. The link itself is among them. None if the ends are connected."""
+        a, b = rid[:2]
+        near_side = self.component(a)
+        if b in near_side:
+            return
+        far_side = [node for node in self.component(b) if len(self.neighbors[node]) < degree]
+        for near in near_side:
+            if len(self.neighbors[near]) < degree:
+                for far in far_side:
+                    yield (a, near), (b, far)
+
+    def shared_choices(self, rid: LinkId, degree: int) -> Iterator[tuple[Edge, Edge]]:
+        """Those of `choices` that share an end with the lost link, as repairs often do (section IV-A.1)."""
+        for near, far in self.choices(rid, degree):
+            if near[0] == near[1] or far[0] == far[1]:
+                yield near, far
+
+
+class Scripted:
+    """The tree of one node; all that it hears comes from the script, all that it says goes to the core."""
+
+    supplies = SUPPLIES_PATH
+
+    def __init__(self, core, script: Script) -> None:
+        self._core = core
+        self._script = script
+        self._me = core.me.node
+        self.relay = None
+        self.hop_messages: dict[type, object] = {}
+        self.link_messages: dict[type, object] = {}
+
+    def start(self) -> None:
+        """The script says what there is."""
+
+    def status(self) -> TreeStatus:
+        path = [self._me]
+        while (parent := self._script.parent(path[-1])) is not None:
+            path.append(parent)
+        return TreeStatus(path[-1], 0, len(path) - 1, path[1] if len(path) > 1 else None, False)
+
+    def notice(self, name: str, arguments: tuple) -> None:
+        """A notice of the script: lost, gained, replaced or abandoned."""
+        getattr(self._core, name)(*arguments)
+
+    def neighbor_up(self, peer: Peer) -> None:
+        """Who is in range does not matter."""
+
+    def neighbor_down(self, peer: Peer, reason: str) -> None:
+        """Likewise."""
+
+    def hello_received(self, peer: Peer, hello) -> None:
+        """Likewise."""
+
+    def link_failed(self, link: LinkId, reason: str) -> None:
+        """Links are lost when the script says so."""
+
+    def link_pending(self, link: LinkId) -> bool:
+        return False
+
+    def link_heard(self, link: LinkId) -> None:
+        """No link is pending."""

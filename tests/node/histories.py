@@ -1,0 +1,256 @@
+"""Random histories of a tree of brokers, and the model that they are held against.
+
+A history is a list of lines: what clients and links do, and which of the possible next things happens. It is made
+from the integers that hypothesis draws, can be printed, and replayed from the print.
+"""
+from __future__ import annotations
+
+from functools import reduce
+
+from hypothesis import strategies as st
+from tree_world import TreeWorld
+
+from node.filters import covers, parse
+from node.ids import EventId, LinkId
+
+FILTERS = [parse(text) for text in (
+    'kind = "a"', 'kind = "b"', 'kind = "a" and x > 3', 'kind = "a" and x > 5', 'x > 3', 'x > 3 and x > 2', 'x >= 4',
+    'x = 4', 'x in [4, 9]', '*', 'kind prefix "a"', 'kind in ["a", "b"] and x < 9')]
+EVENTS = [{"kind": kind, "x": x} for kind in "abc" for x in (2, 4, 9)]
+CLIENTS = ("one", "two")
+
+
+class History:
+    """Runs one history and checks safety (jaeger-self-managing-thesis, definition 5) at every step."""
+
+    def __init__(self, nodes, edges, reconciler, **config):
+        self.world = TreeWorld(nodes, reconciler=reconciler, edges=edges, **config)
+        self.lines = []
+        self.broken = []  # links that were cut and may be replaced
+        self.published = {}
+        self.had = set()
+        for core in self.world.cores:
+            for client in CLIENTS:
+                core.attach(client)
+
+    # ---- from integers to lines
+    def operation(self, what, a, b, c):
+        world, nodes = self.world, len(self.world.cores)
+        links, broken = list(world.script.links), self.broken
+        if what == "subscribe":
+            self.do("subscribe", a % nodes, CLIENTS[b % 2], c % len(FILTERS))
+        elif what == "unsubscribe":
+            node, client = a % nodes, CLIENTS[b % 2]
+            own = [FILTERS.index(one) for one in self.own(node, client).values()]
+            if own:
+                self.do("unsubscribe", node, client, own[c % len(own)])
+        elif what == "publish":
+            self.do("publish", a % nodes, c % len(EVENTS))
+        elif what in ("cut", "exchange", "back") and links:
+            link = links[a % len(links)]
+            self.do("cut", link)
+            if what == "back":
+                self.do("replace", link, *link[:2], *link[:2], "named")
+            elif what == "exchange":
+                self.repair(link, b, c)
+        elif what == "repair" and broken:
+            self.repair(broken[a % len(broken)], b, c)
+        elif what == "abandon" and broken:
+            link = broken[a % len(broken)]
+            self.do("abandon", link, link[b % 2])
+        elif what == "merge":
+            near, far = a % nodes, b % nodes
+            if far not in world.script.component(near):
+                self.do("join", near, far)
+        elif what == "lose" and world.relayed:
+            self.do("lose", a % len(world.relayed))
+
+    def repair(self, link, b, c):
+        """Replace the lost link by one between any two of its sides."""
+        near_end, far_end = link[:2] if b % 2 else link[1::-1]
+        near, far = (self.world.script.component(end) for end in (near_end, far_end))
+        if far_end in near:  # others have connected them: the seeker finds itself connected
+            self.do("abandon", link, near_end)
+        else:
+            named = "unnamed" if c % 8 == 7 else "named"
+            self.do("replace", link, near_end, far_end, near[b // 2 % len(near)], far[c % len(far)], named)
+
+    # ---- lines
+    def do(self, word, *arguments):
+        self.lines.append(" ".join([word, *(a.replace(" ", "_") if type(a) is str else str(a) for a in arguments)]))
+        getattr(self, f"_{word}")(*arguments)
+        self.check_delivered()
+
+    def _subscribe(self, node, client, number):
+        self.lines[-1] += f"  # {FILTERS[number]}"
+        self.world.cores[node].clients.subscribe(client, FILTERS[number])
+
+    def _unsubscribe(self, node, client, number):
+        self.lines[-1] += f"  # {FILTERS[number]}"
+        self.world.cores[node].clients.unsubscribe(client, FILTERS[number])
+
+    def _publish(self, node, number):
+        self.lines[-1] += f"  # {EVENTS[number]}"
+        core = self.world.cores[node]
+        following = EventId(node, core.me.epoch, core.clients._sequence + 1)
+        self.published[following] = EVENTS[number]
+        assert core.clients.publish(CLIENTS[0], EVENTS[number]) == following
+        return following
+
+    def _cut(self, link):
+        self.world.cut(*link[:2])
+        self.broken.append(link)
+
+    def _replace(self, link, near_end, far_end, near, far, named):
+        self.broken.remove(link)
+        new = self.world.replace(link, (near_end, near), (far_end, far), named == "named")
+        self.lines[-1] += f"  # by {new}"
+
+    def _abandon(self, link, end):
+        self.broken.remove(link)
+        self.world.script.abandon(link, [end])
+
+    def _join(self, a, b):
+        self.lines[-1] += f"  # {self.world.join(a, b)}"
+
+    def _lose(self, number):
+        self.world.relayed.pop(number)
+
+    def _step(self, choice):
+        happened = self.world.step(choice)
+        self.lines[-1] += f"  # {happened}"
+        return happened
+
+    def run(self, choices):
+        for choice in choices:
+            if self.world.steps():
+                self.do("step", choice)
+
+    def settle(self):
+        while self.world.steps():
+            self.do("step", 0)
+
+    # ---- the printed form
+    def text(self):
+        return "\n".join(self.lines)
+
+    def replay(self, text):
+        for line in text.splitlines():
+            word, *arguments = line.partition("  #")[0].split(" ")
+            self.do(word, *map(_argument, arguments))
+
+    # ---- the model
+    def own(self, node, client):
+        return self.world.cores[node].clients._filters[client]
+
+    def local(self, node):
+        return {key: wanted for client in CLIENTS for key, wanted in self.own(node, client).items()}
+
+    def told(self, node, to, forwarding):
+        """What `node` should have told its tree neighbor `to`, by hash."""
+        wanted = reduce(dict.__or__, (self.told(other, node, forwarding)
+                                      for other in self.world.neighbors(node) if other != to), self.local(node))
+        return wanted if forwarding == "identity" else minimal_cover(wanted)
+
+    def check_delivered(self):
+        for core in self.world.cores:
+            for client, event in core.delivered:
+                name = EventId(event.source, event.epoch, event.sequence)
+                assert (core.me.node, client, name) not in self.had, "twice"
+                self.had.add((core.me.node, client, name))
+                assert self.published[name] == event.attributes, "unpublished"
+                assert any(wanted.matches(event.attributes)
+                           for wanted in self.own(core.me.node, client).values()), "unsubscribed"
+            core.delivered.clear()
+
+    def check_tables(self):
+        """Once quiet: every table is the one from scratch, and no protocol holds anything back any more."""
+        for core in self.world.cores:
+            node, forwarding = core.me.node, core.config.forwarding
+            links = self.world.script.neighbors[node]
+            assert set(core.routing.links) == set(links.values()), f"links of {node}"
+            for other, link in links.items():
+                held = dict(core.routing.table.filters_of(link))
+                wanted = self.told(other, node, forwarding)
+                assert held == wanted, f"{node} holds {in_words(held)} of {other}, not {in_words(wanted)}"
+                far = self.world.cores[other].routing.links[link]
+                assert far.filters == held and far.digest == core.routing.table.digest(link), f"{other} to {node}"
+            routing = core.routing
+            assert not routing._held and not routing._kept and not routing._ignored, f"left over at {node}"
+            for name in ("_pending", "_waiting", "_tagged", "_course"):
+                assert not getattr(core.reconciler, name, None), f"{name} left over at {node}"
+
+    def check_events(self):
+        """Every event reaches exactly whom it should."""
+        for core in self.world.cores:
+            reachable = self.world.script.component(core.me.node)
+            for number, attributes in enumerate(EVENTS):
+                before = set(self.had)
+                name = self._publish_quietly(core.me.node, number)
+                expected = {(node, client, name) for node in reachable for client in CLIENTS
+                            if any(wanted.matches(attributes) for wanted in self.own(node, client).values())}
+                assert self.had - before == expected, f"event {attributes} of {core.me.node}"
+
+    def _publish_quietly(self, node, number):
+        kept, self.lines = self.lines, [""]
+        name = self._publish(node, number)
+        while self.world.step():
+            self.check_delivered()
+        self.check_delivered()
+        self.lines = kept
+        return name
+
+
+def _argument(word):
+    if word.isdigit():
+        return int(word)
+    if "-" in word and "." in word:
+        ends, _, nonce = word.partition(".")
+        return LinkId(*map(int, ends.split("-")), int(nonce, 16))
+    return word
+
+
+def in_words(filters):
+    return sorted(map(str, filters.values()))
+
+
+def minimal_cover(wanted):
+    """Without those that another covers; of several that cover each other only the lowest hash stays."""
+    return {key: f for key, f in wanted.items()
+            if not any(other != key and covers(g, f) and (other < key or not covers(f, g))
+                       for other, g in wanted.items())}
+
+
+small = st.integers(0, 40)
+starts = st.lists(st.tuples(small, small, small), max_size=14)
+steps = st.tuples(st.lists(small, max_size=8), st.integers(0, 12))  # chosen ones, then some in order
+operations = st.tuples(
+    st.sampled_from(["subscribe"] * 4 + ["unsubscribe"] * 2 + ["exchange"] * 4 + ["back", "cut", "repair", "repair",
+                                                                              "publish", "abandon", "merge", "lose"]),
+    small, small, small, steps)
+histories = st.tuples(st.integers(2, 8), st.lists(small, min_size=7, max_size=7),
+                      st.sampled_from(["broadcast", "piggyback", "path"]), starts, st.lists(operations, max_size=25))
+
+
+def run(history, reconciler, forwarding="identity", events=True):
+    """Run what `histories` drew to its quiet end and check it; returns the History. A failure carries the history."""
+    nodes, parents, flush, start, operations = history
+    edges = [(node, parents[node - 1] % node) for node in range(1, nodes)]
+    one = History(nodes, edges, reconciler, forwarding=forwarding, flush=flush)
+    try:
+        for subscription in start:
+            one.operation("subscribe", *subscription)
+        one.settle()
+        for *operation, (choices, in_order) in operations:
+            one.operation(*operation)
+            one.run(choices)
+            one.run([0] * in_order)
+        one.settle()
+        one.check_tables()
+        if events:
+            one.check_events()
+    except Exception as error:
+        error.add_note(f"nodes = {nodes}\nedges = {edges}\nforwarding = {forwarding!r}\nflush = {flush!r}\n"
+                       f"history:\n{one.text()}")
+        raise
+    return one
