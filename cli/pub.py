@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+
+from cli.hosts import add_node, control_of
 
 HELP = "publish an event through this host's node"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--control", type=Path, required=True, metavar="PATH", help="the node's control socket")
+    add_node(parser)
     parser.add_argument("attributes", nargs="+", metavar="NAME=TEXT | NAME:=NUMBER | NAME:=true",
                         help='what the event says: kind=temp value:=31 open:=false note="two words"')
 
@@ -19,7 +20,7 @@ def run(args: argparse.Namespace) -> int:
 
     attributes = parse_attributes(args.attributes)
     try:
-        with Client(args.control) as client:
+        with Client(control_of(args)) as client:
             print(client.publish(attributes))
     except ClientError as error:
         raise UserError(str(error)) from None

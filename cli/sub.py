@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+
+from cli.hosts import add_node, control_of
 
 HELP = "print the events that match, through this host's node"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--control", type=Path, required=True, metavar="PATH", help="the node's control socket")
+    add_node(parser)
     parser.add_argument("filters", nargs="+", metavar="FILTER", help="""'kind = "temp" and value > 30'""")
 
 
@@ -22,7 +23,7 @@ def run(args: argparse.Namespace) -> int:
     from node.lines import attributes_out
 
     try:
-        with Client(args.control) as client:
+        with Client(control_of(args)) as client:
             for text in args.filters:
                 print(f"subscribed: {client.subscribe(text)}", file=sys.stderr, flush=True)
             lost = 0

@@ -246,6 +246,7 @@ class Air:
 
 def run(plan: Plan, taps: list[int], spaces: list[int], channel: Channel) -> None:
     """The life of the medium's process, as the supervisor orders it."""
+    started = time.process_time()
     gc.set_threshold(GC_THRESHOLD, *gc.get_threshold()[1:])
     kernel.wake_on_time()
     air = Air(plan, taps, channel)
@@ -259,7 +260,7 @@ def run(plan: Plan, taps: list[int], spaces: list[int], channel: Channel) -> Non
                 break
     except DiskFull as error:
         report["disk_full"] = str(error)
-    channel.send({"report": {**report, "receptions": air.medium.receptions, "ended": air.scheduler.now(),
+    channel.send({"report": {**report, "processor": time.process_time() - started, "receptions": air.medium.receptions, "ended": air.scheduler.now(),
                              "tap_refused": air.refused, **_drops(spaces)}})
 
 

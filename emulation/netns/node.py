@@ -15,7 +15,7 @@ import trio
 
 from emulation import chance
 from emulation.clock import Clock
-from emulation.netns import addresses
+from emulation.netns import addresses, kernel
 from emulation.netns.channel import Channel
 from emulation.netns.fidelity import DELIVERED, PUBLISHED, RECORDS_LOST, UNSENT, Tally
 from emulation.netns.plan import Plan
@@ -39,6 +39,7 @@ class _Records(daemon.Records):
 def run(plan: Plan, host: int, epoch: int, began: float | None, channel: Channel) -> None:
     """One life of a host's node, to SIGTERM. `began` (of the monotonic clock) comes over the channel when
     the run has not begun yet, after the node has said that it is prepared. Raises daemon.DaemonError."""
+    kernel.hasten()
     trio.run(_live, plan, host, epoch, began, channel)
 
 

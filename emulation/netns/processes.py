@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 import time
@@ -217,6 +218,12 @@ class Hosts:
             left -= {pid for pid, _ in reaped()}
         for pid in left:
             _kill(pid, signal.SIGKILL)
+
+    def processor(self) -> float:
+        """CPU seconds of all processes of this run that have ended."""
+        reaped()
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
 
     def told(self) -> list[str]:
         """The disturbances, not more than a person reads."""

@@ -178,4 +178,6 @@ class Supervisor:
                 "receptions": report["receptions"], "socket_drops": report["socket_drops"],
                 "tap_drops": report["device_drops"], "tap_refused": report["tap_refused"],
                 "records_lost": sum(word[RECORDS_LOST] for word in words),
-                "unsent": sum(word[UNSENT] for word in words), "medium_priority": report["priority"]}
+                "unsent": sum(word[UNSENT] for word in words), "medium_priority": report["priority"],
+                "medium_processors": round(report["processor"] / max(report["ended"], 1e-3), 3),
+                "node_processors": round(self._hosts.processor() / max(report["ended"], 1e-3), 3)}
