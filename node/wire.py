@@ -10,6 +10,8 @@ datagram. cbor2 refuses nesting beyond `max_depth`, indefinite lengths, repeated
 Comparing the datagram with its own re-encoding refuses the rest (leftovers, numbers longer than need be, half
 floats): what was read would be sent with the same bytes.
 
+Both take the quick way of `codec` where they can; what follows here is the rule, and what is done with the rest.
+
 `encode` checks what it sends by the same schema and raises ValueError: a message that every receiver drops
 would stall a channel for ever.
 """
@@ -27,7 +29,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import cbor2
 
-from node import schema
+from node import codec, schema
 from node.filters.language import Filter, FilterError, check_attributes
 from node.ids import Peer
 
@@ -37,6 +39,7 @@ MAX_DATAGRAM = _HEADER.max_datagram  # bytes, header and tag included
 MAX_MESSAGE = 65536  # bytes of one encoded message, put together from fragments
 PORT = _HEADER.port
 _AUTHENTICATED = 1  # bit of the header's flags
+_ARRAY_OF = bytes(range(0x80, 0x98))  # first byte of an array, by its length; longer ones take more bytes
 
 # Why a datagram or a message was dropped; every Malformed has one of these.
 REASONS = (
@@ -90,17 +93,28 @@ class Datagram(NamedTuple):
 
 def encode(sender: Peer, counter: int, messages: Iterable[Message], secret: bytes = b"") -> bytes:
     """One datagram. ValueError if there is no message, a field is out of bounds, or it is too large."""
-    packed = [_pack(message, "hop") for message in messages]
-    if not packed:
+    messages = tuple(messages)
+    if not messages:
         raise ValueError("a datagram carries at least one message")
     flags = _AUTHENTICATED if secret else 0
-    datagram = _LAYOUT.pack(_HEADER.magic, _HEADER.version, flags, *sender, counter) + cbor2.dumps(packed)
+    datagram = _LAYOUT.pack(_HEADER.magic, _HEADER.version, flags, *sender, counter) + _body(messages)
     if secret:
         datagram += _tag(datagram, secret)
     if len(datagram) > MAX_DATAGRAM:
-        names = ", ".join(_KINDS[item[0]].cls.name for item in packed)
+        names = ", ".join(message.name for message in messages)
         raise ValueError(f"{len(datagram)} bytes of {names}; a datagram has at most {MAX_DATAGRAM}")
     return datagram
+
+
+def _body(messages: tuple[Message, ...]) -> bytes:
+    """The array of messages that a datagram carries."""
+    try:
+        out = bytearray((_ARRAY_OF[len(messages)],))
+        for message in messages:
+            _HOP_WRITERS[type(message)](out, message)
+        return bytes(out)
+    except codec.UNUSUAL:
+        return cbor2.dumps([_pack(message, "hop") for message in messages])
 
 
 def decode(datagram: bytes, secret: bytes = b"") -> Datagram:
@@ -118,18 +132,39 @@ def decode(datagram: bytes, secret: bytes = b"") -> Datagram:
         raise Malformed("flags", f"{flags:#04x}")
     if epoch == 0:
         raise Malformed("epoch", "is 0")
-    body = _verified(datagram, flags, secret)[_LAYOUT.size:]
-    items = _loads(body)
+    return Datagram(Peer(node, epoch), counter, _messages(_verified(datagram, flags, secret)))
+
+
+def _messages(datagram: bytes) -> tuple[Message, ...]:
+    """What the body of a datagram without its tag says."""
+    try:
+        found, at = [], _LAYOUT.size + 1
+        for _ in range(_ARRAY_OF.index(datagram[at - 1])):
+            count, code, at = codec.read_code(datagram, at)
+            message, at = _HOP_READERS[code](datagram, at)
+            if count != len(message) + 1:
+                raise codec.Unusual
+            found.append(message)
+        if found and at == len(datagram):
+            return tuple(found)
+    except codec.UNUSUAL:
+        pass
+    items = _loads(datagram[_LAYOUT.size:])
     if type(items) is not list:
         raise Malformed("message", "the body is no array")
     if not items:
         raise Malformed("short", "no message")
-    return Datagram(Peer(node, epoch), counter, tuple([_unpack(item, "hop") for item in items]))
+    return tuple([_unpack(item, "hop") for item in items])
 
 
 def encode_message(message: Message) -> bytes:
     """One message of the reliable channels, to be cut into fragments. ValueError beyond MAX_MESSAGE."""
-    encoded = cbor2.dumps(_pack(message, "inside"))
+    try:
+        out = bytearray()
+        _INSIDE_WRITERS[type(message)](out, message)
+        encoded = bytes(out)
+    except codec.UNUSUAL:
+        encoded = cbor2.dumps(_pack(message, "inside"))
     if len(encoded) > MAX_MESSAGE:
         raise ValueError(f"{len(encoded)} bytes of {message.name}; a message has at most {MAX_MESSAGE}")
     return encoded
@@ -137,7 +172,7 @@ def encode_message(message: Message) -> bytes:
 
 def encoded_size(message: Message) -> int:
     """Bytes that a message of hop scope takes in a datagram's body."""
-    return len(cbor2.dumps(_pack(message, "hop")))
+    return len(_body((message,))) - 1
 
 
 def decode_message(encoded: bytes) -> Message:
@@ -373,6 +408,12 @@ class _Kind(NamedTuple):
 
 
 _KINDS: dict[int, _Kind] = {}
+# The quick ways, by code and by class, of messages by themselves and inside others; not of those inside that may
+# hold others themselves, which so keeps nesting in bounds.
+_HOP_READERS: dict[int, codec.Reader] = {}
+_INSIDE_READERS: dict[int, codec.Reader] = {}
+_HOP_WRITERS: dict[type, codec.Writer] = {}
+_INSIDE_WRITERS: dict[type, codec.Writer] = {}
 _make = tuple.__new__  # what a NamedTuple's own _make does, once the number of fields is known to be right
 
 
@@ -387,7 +428,19 @@ def _message(key: str) -> Any:
     _KINDS[table.code] = _Kind(cls, frozenset(places),
                                tuple(_check(field.type, outward=False) for field in table.fields),
                                tuple(_check(field.type, outward=True) for field in table.fields))
+    _quicken(cls, table, places)
     return cls
+
+
+def _quicken(cls: type, table: schema.MessageSchema, places: set[str]) -> None:
+    types = [field.type for field in table.fields]
+    read, write = codec.reader(cls, types, _INSIDE_READERS), codec.writer(table.code, types, _INSIDE_WRITERS)
+    if read is None:
+        return
+    if "hop" in places:
+        _HOP_READERS[table.code], _HOP_WRITERS[cls] = read, write
+    if "inside" in places and not any(kind.contains("message") for kind in types):
+        _INSIDE_READERS[table.code], _INSIDE_WRITERS[cls] = read, write
 
 
 def _pack(message: Message, place: str) -> list:
