@@ -120,7 +120,7 @@ def _model_at(place: tuple, schema: type[BaseModel]) -> type[BaseModel]:
     """The section that stands at a place of pydantic's; tags of unions are written <tag>."""
     candidates = [schema]
     for part in place:
-        if isinstance(part, int):
+        if isinstance(part, int) or part.isdecimal():
             continue
         if part.startswith("<"):
             candidates = [m for m in candidates if _answers_to(m, part.strip("<>"))]

@@ -94,7 +94,23 @@ ONE_PROBLEM = [
         "mobility.speed: found 2 to 1; the lower first",
     ),
     ({"radio": "loss = 1.5"}, "radio.loss: found 1.5; 1 or less"),
-    ({"run": 'duration = 60\nworld = "netns"'}, 'run.world: found "netns"; one of "sim"'),
+    ({"run": 'duration = 60\nworld = "moon"'}, 'run.world: found "moon"; one of "sim" or "netns"'),
+    ({"hosts": 'count = 3\ncommand = ["babeld"]'}, 'hosts.command: found something for world "sim"'),
+    ({"hosts": "count = 3\n[hosts.1]\nnode = false"}, 'hosts.1.node: found something for world "sim"'),
+    ({"hosts": "count = 3\n[hosts.1]\nnodes = false"}, 'hosts.1.nodes: found an unknown key; did you mean "node"?'),
+    (
+        {"run": 'duration = 60\nworld = "netns"', "hosts": 'count = 3\n[hosts.9]\ncommand = ["x"]'},
+        "hosts.9: found host 9; an id from 0 to 2",
+    ),
+    (
+        {"run": 'duration = 60\nworld = "netns"', "hosts": 'count = 3\n[hosts.carl]\ncommand = ["x"]'},
+        'hosts.carl: found "carl", which is no host;',
+    ),
+    (
+        {"run": 'duration = 60\nworld = "netns"', "hosts": "count = 3\ncommand = []"},
+        "hosts.command: found []; at least 1 of them",
+    ),
+    ({"tail": "[run.fidelity]\nmedium = 0\n"}, "run.fidelity.medium: found 0; above 0"),
     ({"node": 'tree = "fixed"'}, 'node.tree: found "fixed"; one of "maodv"'),
     (
         {"mobility": 'model = "random_waypont"\narea = [3, 4]'},
@@ -205,7 +221,11 @@ ONE_PROBLEM = [
     ),
     (
         {"tail": "[[faults]]\nat = 1\nhost = 0\naction = 'cut'\n"},
-        'faults[0].action: found "cut"; one of "stop", "crash" or',
+        'faults[0].action: found "cut"; one of "stop", "crash", "start", "freeze" or',
+    ),
+    (
+        {"tail": "[[faults]]\nat = 1\nhost = 0\naction = 'freeze'\n"},
+        'faults[0].action: found "freeze" in world "sim"; run.world = "netns", or "crash"',
     ),
     ({"tail": "[[radio.links]]\nfrom = 1\nto = 1\nloss = 1\n"}, "radio.links[0]: found host 1 at both ends;"),
     (

@@ -8,14 +8,16 @@ import pytest
 from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
 from pydantic_core import PydanticUndefined
 
-from topologies import faults, motion, node, radio, run, workload
+from topologies import faults, motion, netns, node, radio, run, workload
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "scenario.md"
 
 # heading -> (schema, defaults that depend on other keys)
 SECTIONS = {
     "[run]": (run.Run, {"name": "file's name", "window": "see there"}),
+    "[run.fidelity]": (netns.Fidelity, {}),
     "[hosts]": (run.Hosts, {}),
+    "[hosts.N]": (run.HostPrograms, {}),
     "[mobility] with random_waypoint": (motion.RandomWaypoint, {}),
     "[mobility] with static": (motion.Static, {}),
     "[mobility] with a trace": (motion.Trace, {"format": "by the file's name"}),
@@ -26,6 +28,7 @@ SECTIONS = {
     "[workload]": (workload.Workload, {"kinds": "20", "subscriptions": "2"}),
     "[[workload.subscribe]]": (workload.Subscribe, {}),
     "[[workload.publish]]": (workload.Publish, {}),
+    "[netns]": (netns.Netns, {}),
     "[[faults]] of a host": (faults.HostFault, {}),
     "[[faults]] of a link": (faults.LinkFault, {}),
 }
@@ -70,6 +73,7 @@ def rows(heading: str) -> list[str]:
     return [
         f"| `{field.alias or name}` | {_default(name, field, special)} | {_range(field)} | {field.description} |"
         for name, field in schema.model_fields.items()
+        if field.default_factory is None  # a table, which has a section of its own
     ]
 
 

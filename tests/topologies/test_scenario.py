@@ -284,3 +284,14 @@ def test_nothing_changes_a_scenario(tmp_path):
     scenario = load(tmp_path, BASE)
     with pytest.raises(ValueError, match="frozen"):
         scenario.run.seed = 3
+
+
+def test_programs_of_single_hosts_are_written_as_they_were_read(tmp_path):
+    text = BASE.replace("duration = 60", 'duration = 60\nworld = "netns"', 1)
+    text = text.replace("[hosts]\ncount = 3", '[hosts]\nnames = ["a", "b", "c"]\ncommand = ["true"]', 1)
+    text += '\n[hosts.b]\ncommand = ["babeld", "wlan0"]\nnode = false\n[hosts.2]\nnode = true\n'
+    first = load(tmp_path, text)
+    assert [first.hosts.command_of(k) for k in range(3)] == [("true",), ("babeld", "wlan0"), ("true",)]
+    assert [first.hosts.runs_node(k) for k in range(3)] == [True, False, True]
+    written = first.to_toml()
+    assert "[hosts.1]" in written and load(tmp_path, written) == first
