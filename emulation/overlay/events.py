@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 
 from node.filters import Constraint, Filter
 from node.ids import LinkId
@@ -19,7 +19,7 @@ NAME = "text"
 CLIENT = "client"  # the one local client of a dispatcher that subscribes
 
 
-@lru_cache(maxsize=None)
+@cache
 def pattern(number: int) -> Filter:
     """The filter of a pattern: printable ASCII first, then the Latin and Greek letters and beyond."""
     return Filter([Constraint(NAME, "contains", (character(number),))])

@@ -17,7 +17,7 @@ from emulation.overlay.script import Reconfiguration, Script, Subscription, stre
 from node import wire
 from node.config import NodeConfig
 from node.ids import LinkId
-from node.routing.forwarding import SubscriptionForwarding
+from node.trees import scripted
 
 BIN = 0.1  # s, of what is told over time
 WAIT = 2.0  # s that a dispatcher waits for a word of another: never needed while nothing is lost
@@ -43,13 +43,11 @@ class Run:
                                parameters.control_bits)
         self.records: dict[str, int] = {}
         self.dispatchers: list[Dispatcher] = []
-        self.links: dict[tuple[int, int], LinkId] = {}
         self.texts: list[Text] = []
         self._rids: dict[Reconfiguration, LinkId] = {}  # of those under way
-        self._incarnation = count(1)
         self._core = sum(1 << node for node in script.core)
         self._wanted: dict[bytes, int] = {}  # filter -> bits of the core's subscribers
-        config = NodeConfig(tree="maodv", reconcile=parameters.protocol, strategy=parameters.strategy,
+        config = NodeConfig(reconcile=parameters.protocol, strategy=parameters.strategy,
                             flush=parameters.flush, digest=False, activate_wait=WAIT, path_wait=WAIT,
                             unsubscription_timer=parameters.unsubscription_timer,
                             subscription_timer=parameters.subscription_timer)
@@ -57,10 +55,9 @@ class Run:
             chance = stream(parameters, "node", node)
             self.dispatchers.append(
                 Dispatcher(node, config, self.network, self.records, self.dispatchers, chance))
+        self.tree = scripted.Script(parameters.dispatchers, self._notice)
         for a, b in script.edges:
-            link = self._connect(a, b)
-            for node in (a, b):
-                self.dispatchers[node].reconciler.gained(link)
+            self.tree.join(a, b)
         self._schedule()
 
     # ---- what the script asks for ------------------------------------------------------------------
@@ -76,34 +73,30 @@ class Run:
             for node in range(self.parameters.dispatchers):
                 self._publisher(node)
 
-    def _connect(self, a: int, b: int) -> LinkId:
-        link = LinkId.between(a, b, next(self._incarnation))
-        self.links[link[:2]] = link
-        for sender, receiver in ((a, b), (b, a)):
-            self.dispatchers[sender].ends[link] = self.network.connect(
-                link, sender, receiver, self.dispatchers[receiver].handlers)
-        return link
+    def _notice(self, node: int, notice: str, arguments: tuple) -> None:
+        """The tree's word to a dispatcher. Links open and close here, for both of their ends at once: a message
+        takes longer than nothing, and what was under way on a link that breaks is lost."""
+        link = arguments[0]
+        if notice == "gained" and link not in self.dispatchers[node].ends:
+            for sender, receiver in (link[:2], link[1::-1]):
+                self.dispatchers[sender].ends[link] = self.network.connect(
+                    link, sender, receiver, self.dispatchers[receiver].handlers)
+        elif notice == "lost":
+            for end in link[:2]:
+                gone = self.dispatchers[end].ends.pop(link, None)
+                if gone is not None:
+                    gone.open = False
+            arguments = (link,)  # why is no matter to a reconciler
+        getattr(self.dispatchers[node].reconciler, notice)(*arguments)
 
     def _break(self, change: Reconfiguration) -> None:
-        """Both ends notice at once; what was under way is lost."""
-        lost = self.links.pop(change.lost)
-        self._rids[change] = lost
-        for node in change.lost:
-            self.dispatchers[node].ends.pop(lost).open = False
-        for node in change.lost:
-            self.dispatchers[node].reconciler.lost(lost)
+        low, high = change.lost
+        self._rids[change] = self.tree.neighbors[low][high]
+        self.tree.cut(self._rids[change])
 
     def _replace(self, change: Reconfiguration) -> None:
-        """All of the reconfiguration path hears of it, and then the ends of the new link that it is open."""
-        rid, path, turn = self._rids.pop(change), change.path, change.turn
-        new = self._connect(path[turn], path[turn + 1])
-        for at, node in enumerate(path):
-            roles = [role for role, place in (("old_near", 0), ("new_near", turn), ("new_far", turn + 1),
-                                              ("old_far", len(path) - 1)) if at == place]
-            for role in roles or ["on_path"]:
-                self.dispatchers[node].reconciler.replaced(rid, rid, new, path, role)
-        for node in (path[turn], path[turn + 1]):
-            self.dispatchers[node].reconciler.gained(new)
+        path, turn = change.path, change.turn
+        self.tree.replace(self._rids.pop(change), (path[0], path[turn]), (path[-1], path[turn + 1]))
 
     def _subscribe(self, change: Subscription) -> None:
         routing, wanted = self.dispatchers[change.node].routing, pattern(change.pattern)
@@ -159,17 +152,17 @@ class Run:
         }
 
     def _delivery(self, bins: int) -> dict[str, list[int]]:
-        """By time of publication: deliveries to the core that were due and made, events' messages misrouted."""
-        due, made, misrouted = [0] * bins, [0] * bins, [0] * bins
-        receivers = 0
+        """By time of publication: events; dispatchers that got them; deliveries to the core that were due and made,
+        publishers themselves excepted; messages of the events that were misrouted."""
+        published, receivers, due, made, misrouted = ([0] * bins for _ in range(5))
         for text in self.texts:
-            number = min(int(text.at / BIN), bins - 1)
+            number = min(int(text.at / BIN + 1e-9), bins - 1)
+            published[number] += 1
+            receivers[number] += text.got.bit_count()
             due[number] += text.wanted.bit_count()
             made[number] += (text.wanted & text.got).bit_count()
             misrouted[number] += len(text.trail) - useful(text, self.network.ends)
-            receivers += text.got.bit_count()
-        return {"due": due, "made": made, "misrouted": misrouted, "published": len(self.texts),
-                "receivers": receivers}
+        return {"published": published, "receivers": receivers, "due": due, "made": made, "misrouted": misrouted}
 
     def wrong(self) -> int:
         """Table entries of links, at the end, that differ from those computed from scratch. While something is
@@ -177,11 +170,15 @@ class Run:
         if self.parameters.strategy != "subscription":
             return 0
         count = 0
-        for a, b in self.links:
-            for here, there in ((a, b), (b, a)):
-                link = self.links[min(a, b), max(a, b)]
-                held = set(self.dispatchers[here].routing.table.filters_of(link))
-                routing: SubscriptionForwarding = self.dispatchers[there].routing
-                due = {key for key, _ in routing.table if set(routing.table.hops_of(key)) - {link}}
-                count += len(held ^ due)
+        tables = [dispatcher.routing.table for dispatcher in self.dispatchers]
+        only: dict[tuple[int, LinkId], set[bytes]] = {}  # what a dispatcher holds for this link and no other hop
+        for node, table in enumerate(tables):
+            for key, _ in table:
+                hops = table.hops_of(key)
+                if len(hops) == 1:
+                    only.setdefault((node, next(iter(hops))), set()).add(key)
+        for link in self.tree.links:
+            for here, there in (link[:2], link[1::-1]):
+                due = {key for key, _ in tables[there]} - only.get((there, link), set())
+                count += len(due ^ tables[here].filters_of(link).keys())
         return count

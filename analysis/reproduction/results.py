@@ -1,0 +1,61 @@
+"""Result files: which there are, which are damaged, which are missing.
+
+One file a run, written by `roamcast overlay --batch` (docs/reproduction.md has the form): a line with the SHA-256
+of what follows, then JSON. So a torn or altered file is known from a whole one, and is as good as missing.
+"""
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from analysis.errors import AnalysisError
+
+MAGIC = "roamcast-overlay 1"
+
+
+class Damaged(ValueError):
+    """A file that is not as it was written."""
+
+
+def key(parameters: dict) -> str:
+    """The name of a run: the same parameters, the same name."""
+    return hashlib.sha256(json.dumps(parameters, sort_keys=True).encode()).hexdigest()[:20]
+
+
+def read(path: Path) -> dict:
+    """A run's result. FileNotFoundError; Damaged when the file is not whole."""
+    head, _, body = path.read_text(encoding="utf-8", errors="replace").partition("\n")
+    if head != f"{MAGIC} {hashlib.sha256(body.removesuffix(chr(10)).encode()).hexdigest()}":
+        raise Damaged(f"{path.name}: its digest does not fit")
+    return json.loads(body)
+
+
+def keep(path: Path, result: dict) -> None:
+    body = json.dumps(result, separators=(",", ":"))
+    unfinished = path.with_suffix(f".{os.getpid()}")
+    unfinished.write_text(f"{MAGIC} {hashlib.sha256(body.encode()).hexdigest()}\n{body}\n")
+    os.replace(unfinished, path)
+
+
+def missing(folder: Path, runs: Iterable[dict]) -> tuple[list[dict], int, int]:
+    """(runs that are to be done, how many of them had a damaged file, how many had failed). Damaged files
+    are removed."""
+    todo, damaged, failed = [], 0, 0
+    for parameters in runs:
+        path = folder / f"{key(parameters)}.json"
+        try:
+            if "failed" not in read(path):
+                continue
+            failed += 1
+        except FileNotFoundError:
+            pass
+        except Damaged:
+            damaged += 1
+            path.unlink()
+        except OSError as error:
+            raise AnalysisError(f"{path}: cannot be read: {error.strerror}") from None
+        todo.append(parameters)
+    return todo, damaged, failed

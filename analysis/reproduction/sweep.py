@@ -1,0 +1,127 @@
+"""The runs that figures need, done as a Spark job: batches of runs, each batch a subprocess.
+
+The analysis does not know the simulator; `python -m cli overlay --batch` does, and leaves a file a run in a folder
+that driver and workers both reach. A run that fails leaves the reason there; one that takes its process with it
+is recorded here, and the rest of its batch goes on in another.
+"""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from analysis.reproduction import results
+from analysis.reproduction.figures import Panel
+from analysis.reproduction.quantities import RELATIVE
+
+ROOT = Path(__file__).resolve().parents[2]
+BATCH = 20.0  # s of work that a subprocess gets at least, so that its start is no matter
+POLL = 0.5  # s
+
+
+def parameters(panel: Panel, series, x, seed: int, common: dict) -> dict:
+    """What a run of this curve is given; the same run in two figures is the same dictionary."""
+    return common | panel.base | {panel.sweep[0]: x} | series.overrides | {"seed": seed}
+
+
+def strawman(given: dict) -> dict:
+    """The run that this one is compared with: strawman knows no timers, so one run serves a sweep over them."""
+    rival = given | {"protocol": "strawman"}
+    return {name: value for name, value in rival.items()
+            if name not in ("unsubscription_timer", "subscription_timer")}
+
+
+def plain(given: dict) -> dict:
+    return strawman(given) if given.get("protocol") == "strawman" else given
+
+
+def runs(panels: Iterable[Panel], seeds: int, common: dict) -> list[dict]:
+    """All runs that the panels need, each once."""
+    found: dict[str, dict] = {}
+    for panel in panels:
+        for seed in range(1, seeds + 1):
+            for x in panel.sweep[1]:
+                for series in panel.series:
+                    given = plain(parameters(panel, series, x, seed, common))
+                    found[results.key(given)] = given
+                    if panel.quantity in RELATIVE:
+                        found[results.key(strawman(given))] = strawman(given)
+    return list(found.values())
+
+
+def expense(given: dict) -> float:
+    """About how many s a run takes, for batches of like size."""
+    count = given.get("dispatchers", 100) / 100
+    events = given.get("publish", 0) * count * (0.6 if given.get("strategy") == "event" else 0.08)
+    density = max(given.get("subscribers", 0.2) / 0.2, 1) ** 0.7
+    return 0.05 + 0.05 * count ** 2 + events * count ** 0.5 * density + given.get("rate", 3) * count * 0.003
+
+
+def batches(todo: list[dict]) -> list[list[dict]]:
+    """The longest first, so that nothing long is left for the end."""
+    found: list[list[dict]] = []
+    left = 0.0
+    for given in sorted(todo, key=expense, reverse=True):
+        if left <= 0:
+            found.append([])
+            left = BATCH
+        found[-1].append(given)
+        left -= expense(given)
+    return found
+
+
+def sweep(spark, todo: list[dict], folder: Path, report: Callable[[int, int], None]) -> None:
+    """Do these runs; `report(done, of)` is called now and then. A Ctrl-C ends the job and keeps what is done."""
+    tasks = [(batch, str(folder)) for batch in batches(todo)]
+    context, errors = spark.sparkContext, []
+
+    def job() -> None:
+        try:
+            context.parallelize(tasks, len(tasks)).map(run_batch).collect()
+        except Exception as error:  # told by the main thread
+            errors.append(error)
+
+    began = time.time()
+    waiting = threading.Thread(target=job, daemon=True)
+    waiting.start()
+    try:
+        while waiting.is_alive():
+            waiting.join(POLL)
+            report(_done(folder, began), len(todo))
+    except KeyboardInterrupt:
+        context.cancelAllJobs()
+        raise
+    if errors:
+        raise errors[0]
+
+
+def _done(folder: Path, since: float) -> int:
+    with os.scandir(folder) as entries:
+        return sum(entry.name.endswith(".json") and entry.stat().st_mtime >= since for entry in entries)
+
+
+def run_batch(task: tuple[list[dict], str]) -> int:
+    """On a Spark worker: the batch in a subprocess, or in several if it loses one. Returns runs that ended."""
+    pending, folder = list(task[0]), Path(task[1])
+    ended = 0
+    while pending:
+        lines = "".join(json.dumps({"key": results.key(one), "parameters": one}) + "\n" for one in pending)
+        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        done = subprocess.run([sys.executable, "-m", "cli", "overlay", "--batch", "-", "--out", str(folder)],
+                              input=lines, text=True, capture_output=True, cwd=folder,
+                              env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)})
+        finished = {line.partition(" ")[2] for line in done.stdout.splitlines() if line.startswith("ended ")}
+        ended += len(finished)
+        pending = [one for one in pending if results.key(one) not in finished]
+        if not pending or done.returncode == 0:
+            break
+        said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
+        results.keep(folder / f"{results.key(pending[0])}.json", {
+            "parameters": pending[0], "failed": f"the process ended with {done.returncode} and said: {said[:200]}"})
+        pending = pending[1:]
+    return ended

@@ -1,0 +1,170 @@
+"""From result files to the points of the figures: means over seeds with 95% confidence intervals.
+
+A plain quantity has Student's interval over the runs. A comparison with strawman is a ratio of means, each
+run paired with strawman's of the same seed; its interval is Student's over the linearized residuals.
+"""
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from analysis.reproduction import quantities, results, sweep
+from analysis.reproduction.figures import Panel
+
+
+class Point(NamedTuple):
+    mean: float
+    low: float  # nan with fewer than two runs
+    high: float
+    runs: int
+
+
+NOTHING = Point(math.nan, math.nan, math.nan, 0)
+
+
+class Tables:
+    """The points of panels, by (panel name, series name, x)."""
+
+    def __init__(self) -> None:
+        self.points: dict[tuple[str, str, object], Point] = {}
+        self.missing: list[str] = []  # runs that are not there, and why
+        self.failures: set[str] = set()
+        self.runs = 0
+        self.wrong = 0  # table entries that were wrong at the end of some run
+        self.messages = 0
+        self.seconds = 0.0  # of a processor
+        self.codes: set[str] = set()
+        self.exact: dict[str, tuple[int, int]] = {}  # figure 12: series -> (due, made) once all has settled
+
+    def at(self, panel: str, series: str, x: object) -> Point:
+        return self.points.get((panel, series, x), NOTHING)
+
+    def curve(self, panel: str, series: str) -> list[tuple[object, Point]]:
+        return [(x, point) for (name, one, x), point in self.points.items() if name == panel and one == series]
+
+
+def build(panels: Iterable[Panel], seeds: int, common: dict, folder: Path) -> Tables:
+    """Read what is there; what is missing is listed."""
+    reader = _Reader(folder)
+    for panel in panels:
+        for series in panel.series:
+            for x in panel.sweep[1]:
+                _points(reader, panel, series, x, [
+                    sweep.plain(sweep.parameters(panel, series, x, seed, common)) for seed in range(1, seeds + 1)])
+    return reader.tables
+
+
+class _Reader:
+    """Each file is read once, and of its content only what was asked for is kept."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.tables = Tables()
+        self._values: dict[tuple[str, str], object] = {}
+        self._known: dict[str, bool] = {}
+
+    def value(self, given: dict, quantity: str):
+        """The quantity of a run, None if there is no such run."""
+        key = results.key(given)
+        if self._known.get(key) is False:
+            return None
+        if (key, quantity) not in self._values:
+            result = self._read(key, given)
+            if result is None:
+                return None
+            wanted = {quantity} if quantity in quantities.OVER_TIME else {quantity, *quantities.SCALAR}
+            for name in wanted:
+                whole = name in quantities.OVER_TIME
+                self._values[key, name] = quantities.OVER_TIME[name](result) if whole else quantities.scalar(name, result)
+            if quantity == "delivery":
+                self._settled(result)
+        return self._values[key, quantity]
+
+    def _read(self, key: str, given: dict) -> dict | None:
+        tables, path = self.tables, self.folder / f"{key}.json"
+        try:
+            result = results.read(path)
+            why = result.get("failed")
+        except (FileNotFoundError, results.Damaged):
+            result, why = None, "not there"
+        if why is not None:
+            self._known[key] = False
+            told = " ".join(f"{name}={value}" for name, value in given.items())
+            tables.missing.append(f"{told}: {why}")
+            if why != "not there":
+                tables.failures.add(f"{told}: {why}")
+            return None
+        if key not in self._known:
+            self._known[key] = True
+            tables.runs += 1
+            tables.wrong += result["wrong"]
+            tables.messages += result["link_messages"]
+            tables.seconds += result["cpu"]
+            tables.codes.add(result["code"])
+        return result
+
+    def _settled(self, result: dict) -> None:
+        """Deliveries of events published after the last link was replaced and T_u has passed."""
+        given = result["parameters"]
+        start = math.ceil((given["last"] + given["repair"]) / result["bin"] - 1e-9)
+        name = f"{given['protocol']} {given['rate']:g}"
+        due, made = self.tables.exact.get(name, (0, 0))
+        self.tables.exact[name] = due + sum(result["due"][start:]), made + sum(result["made"][start:])
+
+
+def _points(reader: _Reader, panel: Panel, series, x, given: list[dict]) -> None:
+    quantity, points = series.quantity or panel.quantity, reader.tables.points
+    if quantity in quantities.OVER_TIME:
+        bins: dict[float, list[float]] = {}
+        for one in given:
+            for at, value in reader.value(one, quantity) or ():
+                bins.setdefault(round(at, 6), []).append(value)
+        name = series.name if len(panel.sweep[1]) == 1 else f"{series.name} {x:g}"
+        points.update(((panel.name, name, at), mean(values)) for at, values in sorted(bins.items()))
+    elif quantity in quantities.RELATIVE:
+        compared = quantities.RELATIVE[quantity]
+        pairs = [(reader.value(one, compared), reader.value(sweep.strawman(one), compared)) for one in given]
+        points[panel.name, series.name, x] = less([pair for pair in pairs if None not in pair])
+    else:
+        values = [reader.value(one, quantity) for one in given]
+        points[panel.name, series.name, x] = mean([value for value in values if value is not None])
+
+
+def mean(values: Sequence[float]) -> Point:
+    """With Student's 95% interval."""
+    if not values:
+        return NOTHING
+    middle, count = float(np.mean(values)), len(values)
+    if count < 2:
+        return Point(middle, math.nan, math.nan, count)
+    half = float(stats.t.ppf(0.975, count - 1) * np.std(values, ddof=1) / math.sqrt(count))
+    return Point(middle, middle - half, middle + half, count)
+
+
+def less(pairs: Sequence[tuple[float, float]]) -> Point:
+    """How much less the first of the pairs are than the second, in percent of the second."""
+    own, other = np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])
+    if not len(pairs) or not other.mean():
+        return NOTHING
+    ratio = own.mean() / other.mean()
+    spread = mean(list((own - ratio * other) / other.mean()))
+    half = spread.high - spread.mean
+    gain = 100 * (1 - float(ratio))
+    return Point(gain, gain - 100 * half, gain + 100 * half, len(pairs))
+
+
+def write(panel: Panel, tables: Tables, path: Path) -> None:
+    """The panel's points as CSV."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        out = csv.writer(file, lineterminator="\n")
+        over_time = panel.quantity in quantities.OVER_TIME
+        out.writerow(["series", "time" if over_time else panel.sweep[0], "mean", "low", "high", "runs"])
+        for (name, series, x), point in tables.points.items():
+            if name == panel.name:
+                out.writerow([series, x, *(f"{value:.6g}" for value in point[:3]), point.runs])

@@ -1,0 +1,72 @@
+"""`roamcast overlay`: the simulator of the papers' evaluations, one run or a batch."""
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from cli.errors import UserError
+
+HELP = "run the papers' simulator: a given tree, links replaced on a schedule"
+FAILED = 1  # exit code: some runs of the batch failed
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("parameters", nargs="*", metavar="KEY=VALUE",
+                        help="of the run, e.g. protocol=informed rate=30 (default: Table I without events)")
+    parser.add_argument("--json", action="store_true", help="print all that was counted, as JSON")
+    parser.add_argument("--batch", metavar="FILE",
+                        help='many runs, a line {"key": ..., "parameters": {...}} each; - for the standard input')
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where a batch writes KEY.json")
+
+
+def run(args: argparse.Namespace) -> int:
+    """0: done; 1: a run of the batch failed, which its file tells; 2: nothing could be started."""
+    from emulation.overlay import OverlayError
+    from emulation.overlay.batch import batch
+
+    try:
+        if args.batch is None:
+            return _single(args)
+        if args.out is None or args.parameters or args.json:
+            raise UserError("--batch FILE goes with --out DIR, and with nothing else")
+        args.out.mkdir(parents=True, exist_ok=True)
+        with sys.stdin if args.batch == "-" else open(args.batch, encoding="utf-8") as lines:
+            return FAILED if batch(lines, args.out) else 0
+    except OverlayError as error:
+        raise UserError(str(error)) from None
+    except OSError as error:
+        raise UserError(f"{error.filename}: {error.strerror}") from None
+
+
+def _single(args: argparse.Namespace) -> int:
+    from emulation import overlay
+
+    values = {}
+    for given in args.parameters:
+        key, equals, value = given.partition("=")
+        if not equals:
+            raise UserError(f"{given}: no parameter; write KEY=VALUE, e.g. protocol=informed")
+        values[key] = value
+    result = overlay.run(overlay.Parameters.of(values))
+    print(json.dumps(result) if args.json else _told(result))
+    return 0
+
+
+def _told(result: dict) -> str:
+    """What a person wants to know of one run."""
+    from analysis.reproduction import cost
+
+    parameters, changes = result["parameters"], max(result["reconfigurations"], 1)
+    lines = [f"{parameters['protocol']}, {parameters['dispatchers']} dispatchers, seed {parameters['seed']}: "
+             f"{result['reconfigurations']} reconfigurations, {result['link_messages']:,} messages, "
+             f"{result['cpu']:.2f} s", "", f"{'per reconfiguration':<20}{'messages':>10}{'normalized':>12}"]
+    for name, messages, normalized in cost.parts(result):
+        lines.append(f"{name:<20}{messages / changes:>10.2f}{normalized / changes:>12.2f}")
+    lines.append(f"{'all':<20}{'':>10}{cost.normalized(result) / changes:>12.2f}")
+    lines.append(f"dispatchers involved: {100 * cost.involved(result):.1f} %")
+    if sum(result["due"]):
+        lines.append(f"delivered: {sum(result['made']):,} of {sum(result['due']):,}")
+    lines.append("tables at the end: right" if not result["wrong"] else f"wrong entries: {result['wrong']}")
+    return "\n".join(lines)
