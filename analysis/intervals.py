@@ -1,115 +1,118 @@
 """From records of change to intervals: radio contacts, tree links, lives of hosts, subscriptions.
 
-Every interval is closed, [up, down] in s. What is still open at the end of the run ends there.
+Every interval is closed, [up, down] in s. What is still open at the end of the run ends there. One
+job pairs all rises with their falls; what it finds is small enough for every task to get a copy,
+and is put together here.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import reduce
+from typing import NamedTuple
 
+import numpy as np
+import pandas as pd
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+_KEY = ["family", "a", "b", "name", "hash"]
 
-def intervals(changes: DataFrame, keys: Sequence[str], end: float) -> DataFrame:
-    """Pair each rise with the fall that follows it.
 
-    `changes` has `keys`, `t`, `line` (order of the records within one instant) and `rises` (bool).
-    Repeated rises or falls change nothing. Returns `keys`, `up`, `down`.
-    """
-    order = Window.partitionBy(*keys).orderBy("t", "line")
-    return (changes
-            .withColumn("before", F.lag("rises", 1, False).over(order))
+class Intervals(NamedTuple):
+    """Frames with `up` and `down`, and what they are of."""
+
+    lives: pd.DataFrame  # `node`: its host was up
+    contacts: pd.DataFrame  # `i` < `j`: two-way radio between living hosts; a one-way link carries no channel
+    tree_links: pd.DataFrame  # `link`, `i` < `j`: both ends, alive, held the tree link
+    wants: pd.DataFrame  # `node`, `client`, `hash`: what a client means to get, whether its host lives or not
+    held: pd.DataFrame  # the same: what the node knew of it, in each life; may overlap
+
+
+def intervals(tables: dict[str, DataFrame], end: float) -> Intervals:
+    """All intervals of a run that ended at `end` s."""
+    paired = _paired(_changes(tables), end)
+    told = _rows(tables["subscribed"], "told", a="node", name="client", hash="hash").select(
+        *_KEY, F.col("t").alias("up"), F.col("t").alias("down"))
+    found = paired.unionByName(told).toPandas()
+
+    def family(which: str, **columns: str) -> pd.DataFrame:
+        return found[found["family"] == which][[*columns, "up", "down"]].rename(columns=columns)
+
+    lives = family("life", a="node").sort_values(["node", "up"], ignore_index=True)
+    wants = family("want", a="node", name="client", hash="hash")
+    return Intervals(lives, _contacts(family("radio", a="i", b="j"), lives),
+                     _tree_links(family("tree", a="i", b="j", name="link"), lives), wants,
+                     _held(family("told", a="node", name="client", hash="hash"), wants, lives))
+
+
+def _changes(tables: dict[str, DataFrame]) -> DataFrame:
+    """Every rise and fall: `family`, `a`, `b`, `name`, `hash` (together its key), `t`, `line`, `rises`."""
+    stops = tables["host_down"].select(F.col("host").alias("node"), "t").unionByName(
+        tables["node_stopped"].select("node", "t"))
+    # taken back in the very instant that the node stops: the host's end, not the client's will
+    willed = tables["unsubscribed"].join(F.broadcast(stops.distinct()), ["node", "t"], "left_anti")
+    radio, tree = {"a": "from", "b": "to"}, {"a": "node", "b": "neighbor", "name": "link"}
+    want = {"a": "node", "name": "client", "hash": "hash"}
+    parts = [
+        # lives: from the world's word where there is one (it also knows of crashes), else from the node's
+        _rows(tables["host_up"], "life", True, a="host"), _rows(tables["host_down"], "life", False, a="host"),
+        _rows(tables["node_started"], "life", True, a="node"), _rows(tables["node_stopped"], "life", False, a="node"),
+        _rows(tables["radio_up"], "radio", True, **radio), _rows(tables["radio_down"], "radio", False, **radio),
+        _rows(tables["link_gained"], "tree", True, **tree), _rows(tables["link_lost"], "tree", False, **tree),
+        _rows(tables["subscribed"], "want", True, **want), _rows(willed, "want", False, **want)]
+    return reduce(DataFrame.unionByName, parts)
+
+
+def _rows(table: DataFrame, family: str, rises: bool = True, **key: str) -> DataFrame:
+    columns = {"a": F.lit(-1).cast("long"), "b": F.lit(-1).cast("long"), "name": F.lit(""), "hash": F.lit("")}
+    columns |= {column: F.col(field) for column, field in key.items()}
+    # a life is told in two files: within an instant its end comes before the next one's start
+    line = F.struct(F.lit(int(rises)).cast("long").alias("block"), F.lit(0).cast("long").alias("row"))
+    return table.select(F.lit(family).alias("family"), *[c.alias(name) for name, c in columns.items()], "t",
+                        (line if family == "life" else F.col("line")).alias("line"), F.lit(rises).alias("rises"))
+
+
+def _paired(changes: DataFrame, end: float) -> DataFrame:
+    """Each rise with the fall that follows it; repeated rises or falls change nothing."""
+    order = Window.partitionBy(*_KEY).orderBy("t", "line")
+    return (changes.withColumn("before", F.lag("rises", 1, False).over(order))
             .where(F.col("rises") != F.col("before"))
             .withColumn("down", F.least(F.lead("t", 1, end).over(order), F.lit(end)))
             .where(F.col("rises") & (F.col("t") <= end))
-            .select(*keys, F.col("t").alias("up"), "down"))
+            .select(*_KEY, F.col("t").alias("up"), "down"))
 
 
-def lives(tables: dict[str, DataFrame], end: float) -> DataFrame:
-    """When each host's node was up: `node`, `up`, `down`.
-
-    From the world's word where there is one (it also knows of crashes), else from the node's own.
-    """
-    def said(table: str, host: str, rises: bool) -> DataFrame:
-        # within an instant an end comes before a start: a restart, not a life of no length
-        return tables[table].select(F.col(host).alias("node"), "t", F.lit(int(rises)).alias("line"),
-                                    F.lit(rises).alias("rises"))
-
-    changes = (said("host_up", "host", True).unionByName(said("host_down", "host", False))
-               .unionByName(said("node_started", "node", True)).unionByName(said("node_stopped", "node", False)))
-    return intervals(changes, ["node"], end)
+def _contacts(directed: pd.DataFrame, lives: pd.DataFrame) -> pd.DataFrame:
+    there = directed[directed["i"] < directed["j"]]
+    back = directed[directed["i"] > directed["j"]].rename(columns={"i": "j", "j": "i"})
+    both = _meet(there.merge(back, on=["i", "j"], suffixes=("", "2")), "up2", "down2")
+    return _within(_within(both, "i", lives), "j", lives)
 
 
-def contacts(tables: dict[str, DataFrame], lives: DataFrame, end: float) -> DataFrame:
-    """Two-way radio contacts between living hosts: `i` < `j`, `up`, `down`.
-
-    Both directions are needed: over a one-way link no reliable channel, and no tree link, exists.
-    """
-    def said(table: str, rises: bool) -> DataFrame:
-        return tables[table].select("from", "to", "t", "line", F.lit(rises).alias("rises"))
-
-    directed = intervals(said("radio_up", True).unionByName(said("radio_down", False)), ["from", "to"], end)
-    there = directed.where(F.col("from") < F.col("to")).select(
-        F.col("from").alias("i"), F.col("to").alias("j"), "up", "down")
-    back = directed.where(F.col("from") > F.col("to")).select(
-        F.col("to").alias("i"), F.col("from").alias("j"), F.col("up").alias("up2"), F.col("down").alias("down2"))
-    both = there.join(back, ["i", "j"]).select(
-        "i", "j", F.greatest("up", "up2").alias("up"), F.least("down", "down2").alias("down"))
-    both = _within(both.where("up <= down"), "i", lives)
-    return _within(both, "j", lives)
+def _tree_links(ends: pd.DataFrame, lives: pd.DataFrame) -> pd.DataFrame:
+    low = ends[ends["i"] < ends["j"]]
+    high = ends[ends["i"] > ends["j"]][["link", "up", "down"]]
+    both = _meet(low.merge(high, on="link", suffixes=("", "2")), "up2", "down2")
+    return _within(_within(both[both["up"] < both["down"]], "i", lives), "j", lives)[["link", "i", "j", "up", "down"]]
 
 
-def tree_links(tables: dict[str, DataFrame], lives: DataFrame, end: float) -> DataFrame:
-    """Tree links as both of their ends had them: `link`, `i` < `j`, `up`, `down`."""
-    def said(table: str, rises: bool) -> DataFrame:
-        return tables[table].select("node", "neighbor", "link", "t", "line", F.lit(rises).alias("rises"))
-
-    ends = intervals(said("link_gained", True).unionByName(said("link_lost", False)),
-                     ["node", "neighbor", "link"], end)
-    low = ends.where(F.col("node") < F.col("neighbor")).select(
-        "link", F.col("node").alias("i"), F.col("neighbor").alias("j"), "up", "down")
-    high = ends.where(F.col("node") > F.col("neighbor")).select(
-        "link", F.col("up").alias("up2"), F.col("down").alias("down2"))
-    both = low.join(high, "link").select(
-        "link", "i", "j", F.greatest("up", "up2").alias("up"), F.least("down", "down2").alias("down"))
-    both = _within(both.where("up < down"), "i", lives)
-    return _within(both, "j", lives)
-
-
-def wants(tables: dict[str, DataFrame], lives: DataFrame, end: float) -> DataFrame:
-    """What clients meant to be subscribed to: `node`, `client`, `hash`, `up`, `down`.
-
-    A want ends by the client's word only: a host that dies does not change what its client wants.
-    A subscription taken back in the very instant its node stops counts as such a death.
-    """
+def _held(told: pd.DataFrame, wants: pd.DataFrame, lives: pd.DataFrame) -> pd.DataFrame:
+    """A want, in each life of the host in which it was told to the node."""
     key = ["node", "client", "hash"]
-    deaths = lives.select("node", F.col("down").alias("t"))
-    willed = tables["unsubscribed"].join(F.broadcast(deaths), ["node", "t"], "left_anti")
-
-    def said(table: DataFrame, rises: bool) -> DataFrame:
-        return table.select(*key, "t", "line", F.lit(rises).alias("rises"))
-
-    return intervals(said(tables["subscribed"], True).unionByName(said(willed, False)), key, end)
-
-
-def held(tables: dict[str, DataFrame], wants: DataFrame, lives: DataFrame) -> DataFrame:
-    """The subscriptions that nodes held: a want, in each life of the host in which it was told.
-
-    Returns `node`, `client`, `hash`, `up`, `down`; intervals of one key may overlap.
-    """
-    key = ["node", "client", "hash"]
-    told = tables["subscribed"].select(*key, "t").distinct()
-    alive = F.broadcast(lives.select("node", F.col("up").alias("born"), F.col("down").alias("died")))
-    return (told.join(wants, key).where("t between up and down")
-            .join(alive, "node").where("t between born and died")
-            .select(*key, F.col("t").alias("up"), F.least("down", "died").alias("down")))
+    at = told[[*key, "up"]].drop_duplicates().rename(columns={"up": "at"})
+    at = at.merge(wants, on=key)
+    at = at[at["at"].between(at["up"], at["down"])].rename(columns={"down": "until"}).drop(columns="up")
+    at = at.merge(lives, on="node")
+    at = at[at["at"].between(at["up"], at["down"])]
+    return at[key].assign(up=at["at"], down=np.minimum(at["down"], at["until"])).reset_index(drop=True)
 
 
-def _within(links: DataFrame, host: str, lives: DataFrame) -> DataFrame:
+def _meet(links: pd.DataFrame, up: str, down: str) -> pd.DataFrame:
+    """The parts of the intervals that lie in [`up`, `down`] too; these two columns go."""
+    both = links.assign(up=np.maximum(links["up"], links[up]), down=np.minimum(links["down"], links[down]))
+    return both[both["up"] <= both["down"]].drop(columns=[up, down])
+
+
+def _within(links: pd.DataFrame, host: str, lives: pd.DataFrame) -> pd.DataFrame:
     """The parts of the intervals in which `host` was up."""
-    lives = F.broadcast(lives.select(F.col("node").alias(host), F.col("up").alias("born"),
-                                     F.col("down").alias("died")))
-    kept = [c for c in links.columns if c not in ("up", "down")]
-    return (links.join(lives, host)
-            .select(*kept, F.greatest("up", "born").alias("up"), F.least("down", "died").alias("down"))
-            .where("up <= down"))
+    lived = lives.rename(columns={"node": host, "up": "born", "down": "died"})
+    return _meet(links.merge(lived, on=host), "born", "died").reset_index(drop=True)

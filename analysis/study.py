@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pandas as pd
@@ -46,46 +47,55 @@ class Study:
 
 
 def study(spark: SparkSession, run: Run) -> Study:
-    """Analyse one run: write its tables and return what they say."""
+    """Analyse one run: write its tables and return what they say. Raises AnalysisError."""
     if run.tables.exists():
         shutil.rmtree(run.tables)  # of an earlier analysis; nothing else writes there
     try:
         run.tables.mkdir()
-    except OSError as error:
-        raise AnalysisError(f"{run.tables}: cannot be made: {error.strerror}; the analysis writes its tables there") from None
+        return _studied(spark, run)
+    except Exception as error:  # Java's and Arrow's words for it differ
+        if "No space left on device" in str(error):
+            raise AnalysisError(f"{run.path}: the disk is full; make room and analyse the run again") from None
+        if isinstance(error, OSError):
+            raise AnalysisError(f"{run.tables}: cannot be written: {error.strerror}; the analysis writes its "
+                                "tables there") from None
+        raise
+    finally:
+        spark.catalog.clearCache()
+
+
+def _studied(spark: SparkSession, run: Run) -> Study:
     found = records.ingest(spark, run.logs, run.tables)
     run = settle(run, found.last)
     tables, end = found.tables, max(run.ended, found.last)
-    hosts = max([len(run.hosts), *(n + 1 for n in found.nodes)])
-    lives = intervals.lives(tables, end).cache()
-    small = {name: _small(run, name, frame) for name, frame in (
-        ("lives", lives), ("contacts", intervals.contacts(tables, lives, end)),
-        ("tree_links", intervals.tree_links(tables, lives, end)))}
-    hosts = max(hosts, 1 + int(small["contacts"][["i", "j"]].to_numpy().max(initial=-1)))
-    wants = intervals.wants(tables, lives, end).cache()
-    held = intervals.held(tables, wants, lives).cache()
-    events = published(tables).cache()
-    matching = matches(events, filters(tables)).cache()
-    outcomes = delivery.outcomes(spark, run, expected(run, events, matching, wants, held, lives), tables,
-                                 small["contacts"], small["tree_links"], hosts).cache()
-    outcomes.write.parquet(str(run.tables / "outcomes.parquet"))
-    whole = Study(
-        run=run, ingest=found, parts=breakdown(run, outcomes),
-        violations=correctness.check(tables, events, matching, held),
-        sent=overhead.by_type(tables), drops=overhead.drops(tables), traffic=overhead.totals(tables),
-        repairs=tree.repairs(tables), repair_times=tree.repair_times(tables), links=tree.link_changes(tables),
-        shape=tree.over_time(small["lives"], small["contacts"], small["tree_links"], run.ended, hosts),
-        deliveries=_deliveries(tables), standings=_standings(tables), notes=[], **small)
+    with ThreadPoolExecutor(4) as pool:  # small jobs spend their time in being planned: let them overlap
+        fields = {name: pool.submit(ask, tables) for name, ask in {
+            "sent": overhead.by_type, "drops": overhead.drops, "traffic": overhead.totals, "repairs": tree.repairs,
+            "repair_times": tree.repair_times, "links": tree.link_changes, "deliveries": _deliveries,
+            "standings": _standings}.items()}
+        spans = intervals.intervals(tables, end)
+        for name in ("lives", "contacts", "tree_links"):
+            getattr(spans, name).to_parquet(run.tables / f"{name}.parquet", index=False)
+        hosts = 1 + max([len(run.hosts) - 1, *found.nodes, int(spans.contacts[["i", "j"]].to_numpy().max(initial=-1))])
+        fields["shape"] = pool.submit(tree.over_time, spans.lives, spans.contacts, spans.tree_links, run.ended, hosts)
+        held = _spread(spark, spans.held, "node long, client string, hash string")
+        events = published(tables).cache()
+        matching = matches(events, filters(tables)).cache()
+        fields["violations"] = pool.submit(correctness.check, tables, events, matching, held)
+        should = expected(run, events, matching, _spread(spark, spans.wants, "node long, client string, hash string"),
+                          held, _spread(spark, spans.lives, "node long")).cache()
+        outcomes = delivery.outcomes(spark, run, should, tables, spans.contacts, spans.tree_links, hosts).cache()
+        outcomes.write.parquet(str(run.tables / "outcomes.parquet"))
+        fields["parts"] = pool.submit(breakdown, run, outcomes)
+        whole = Study(run=run, ingest=found, lives=spans.lives, contacts=spans.contacts, tree_links=spans.tree_links,
+                      notes=[], **{name: field.result() for name, field in fields.items()})
     whole.notes = [*run.notes, *_notes(whole)]
-    spark.catalog.clearCache()
     return whole
 
 
-def _small(run: Run, name: str, frame: DataFrame) -> pd.DataFrame:
-    """A table that fits into memory, as every task gets a copy of it; kept beside the records."""
-    found = frame.toPandas()
-    found.to_parquet(run.tables / f"{name}.parquet", index=False)
-    return found
+def _spread(spark: SparkSession, frame: pd.DataFrame, key: str) -> DataFrame:
+    """A frame of intervals as a DataFrame to join with."""
+    return spark.createDataFrame(frame, f"{key}, up double, down double").cache()
 
 
 def _deliveries(tables: dict[str, DataFrame]) -> dict[str, int]:

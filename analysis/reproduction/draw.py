@@ -1,0 +1,98 @@
+"""The figures drawn: means over seeds, with their 95% confidence intervals as bars or bands."""
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("agg")
+from matplotlib.figure import Figure  # noqa: E402  the backend must be chosen first
+
+from analysis.reproduction import quantities  # noqa: E402
+from analysis.reproduction.figures import NAMES, Panel  # noqa: E402
+from analysis.reproduction.tables import Point, Tables  # noqa: E402
+
+COLORS = {"strawman": "#6b7280", "timed": "#d97706", "notified": "#b91c1c", "informed": "#1d4ed8", "path": "#047857",
+          "event": "#7c3aed", "events": "#111827", "misrouted events": "#b91c1c", "subscriptions": "#1d4ed8"}
+MARKERS = {"strawman": "x", "timed": "s", "notified": "D", "informed": "o", "path": "^", "event": "v"}
+_STYLE = {"svg.fonttype": "none", "svg.hashsalt": "roamcast", "font.family": "sans-serif", "font.size": 9,
+          "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#e5e7eb",
+          "axes.axisbelow": True, "legend.frameon": False, "legend.fontsize": 8, "lines.linewidth": 1.5}
+
+
+def draw(panel: Panel, tables: Tables, folder: Path) -> Path:
+    """Write figure-NAME.svg and .png; returns the SVG."""
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(6.0, 3.6), layout="constrained")
+        axes = figure.subplots()
+        if panel.figure == 13:
+            _bars(axes, panel, tables)
+        else:
+            _curves(axes, panel, tables)
+        axes.set_title(f"Figure {panel.name}: {panel.title}", fontsize=9, loc="left")
+        for name, more in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 150})):
+            figure.savefig(folder / f"figure-{panel.name}.{name}", **more)
+    return folder / f"figure-{panel.name}.svg"
+
+
+def _curves(axes, panel: Panel, tables: Tables) -> None:
+    over_time = panel.quantity in quantities.OVER_TIME
+    names = list(dict.fromkeys(series for name, series, _ in tables.points if name == panel.name))
+    for name in names:
+        points = [(x, point) for x, point in tables.curve(panel.name, name) if not math.isnan(point.mean)]
+        if not points:
+            continue
+        protocol, _, rate = name.partition(" ") if over_time else (name, "", "")
+        color = COLORS.get(protocol, COLORS.get(name))
+        xs, means = [x for x, _ in points], [point.mean for _, point in points]
+        label = NAMES.get(protocol, name) + (f", ρ = {rate}" if rate else "")
+        dashes = "--" if rate == "3" else "-"
+        axes.plot(xs, means, dashes, color=color, label=label, markersize=3.5,
+                  marker="" if over_time else MARKERS.get(protocol, "."))
+        if not any(math.isnan(point.low) for _, point in points):
+            axes.fill_between(xs, [p.low for _, p in points], [p.high for _, p in points], color=color, alpha=0.12,
+                              linewidth=0)
+    for x in panel.dots:
+        axes.axvline(x, color="#9ca3af", linewidth=0.8, linestyle=":")
+    if panel.log:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda x, _: f"{x:g}"))
+    if panel.ylog:
+        axes.set_yscale("symlog", linthresh=1)
+    elif not over_time and not panel.ylabel.endswith("(%)"):
+        axes.set_ylim(bottom=0)
+    axes.set(xlabel=panel.xlabel, ylabel=panel.ylabel)
+    if names:
+        axes.legend(loc="best")
+
+
+def _bars(axes, panel: Panel, tables: Tables) -> None:
+    """Figure 13: for each protocol two bars, messages and normalized cost, in layers by message type."""
+    places, labels = [], []
+    shades = {}
+    at = 0.0
+    for rule in panel.sweep[1]:
+        for protocol in dict.fromkeys(series.overrides["protocol"] for series in panel.series):
+            for how in ("messages", "normalized"):
+                bottom = 0.0
+                for series in panel.series:
+                    if not series.name.startswith(f"{protocol} ") or not series.name.endswith(how):
+                        continue
+                    kind = series.name.split()[1]
+                    point: Point = tables.at(panel.name, series.name, rule)
+                    if math.isnan(point.mean):
+                        continue
+                    new = kind not in shades
+                    color = shades.setdefault(kind, f"C{len(shades)}")
+                    axes.bar(at, point.mean, 0.8, bottom=bottom, color=color, label=kind if new else None)
+                    bottom += point.mean
+                at += 1
+            places.append(at - 1.5)
+            labels.append(f"{protocol}\n{rule}")
+            at += 0.5
+    axes.set_xticks(places, labels, fontsize=7)
+    axes.set(ylabel="messages (left), normalized cost (right)")
+    axes.grid(axis="x", visible=False)
+    if shades:
+        axes.legend(loc="upper right", ncols=2)

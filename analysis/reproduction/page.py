@@ -1,0 +1,41 @@
+"""One page beside each other: the figures, what the paper states of them, what we measure, a verdict."""
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import jinja2
+
+from analysis.reproduction.claims import Verdict
+from analysis.reproduction.figures import Panel
+from analysis.reproduction.tables import Tables
+
+_TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
+RULES = {"uniform": "any link that reconnects, equally likely", "shared": "a link that shares an old end with it"}
+
+
+def write(path: Path, panels: tuple[Panel, ...], drawings: dict[str, Path], verdicts: list[Verdict], tables: Tables,
+          seeds: int, rule: str) -> None:
+    """The page is one file; the drawings are inside."""
+    numbers = sorted({panel.figure for panel in panels if panel.name in drawings})
+    figures = [{"number": number, "title": next(panel.title for panel in panels if panel.figure == number),
+                "drawings": [_svg(drawings[panel.name]) for panel in panels if panel.figure == number],
+                "claims": [one for one in verdicts if one.figure == str(number)]} for number in numbers]
+    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True, trim_blocks=True,
+                                     lstrip_blocks=True)
+    path.write_text(environment.get_template("reproduction.html").render(
+        figures=figures, tables=tables, seeds=seeds, rule=RULES[rule],
+        general=[one for one in verdicts if not one.figure.isdigit()],
+        counts=Counter(one.verdict for one in verdicts).most_common(),
+        style=(_TEMPLATES / "report.css").read_text()), encoding="utf-8")
+
+
+def _svg(path: Path) -> str:
+    """The drawing as an element whose ids are its own."""
+    text = path.read_text(encoding="utf-8")
+    text = text[text.index("<svg"):]
+    salt = path.stem + "-"
+    text = re.sub(r'\bid="', f'id="{salt}', text)
+    text = text.replace("url(#", f"url(#{salt}").replace('href="#', f'href="#{salt}')
+    return re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
