@@ -1,0 +1,76 @@
+"""`roamcast reproduce`: a paper's evaluation run again, drawn, and laid beside what the paper states."""
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cli.errors import UserError
+
+HELP = "run a paper's evaluation again and compare: dynamic-topology"
+SHORT = 1  # exit code: some runs are missing
+LINES = 20  # of progress, where the output is no terminal
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paper", choices=["dynamic-topology"],
+                        help="cugola-frey-murphy-picco-dynamic-topology, section V")
+    parser.add_argument("--figure", type=int, action="append", metavar="N",
+                        help="12 to 29; may be repeated (default: all)")
+    parser.add_argument("--seeds", type=int, default=30, metavar="N", help="runs a point (default: 30)")
+    parser.add_argument("--replacement", choices=["uniform", "shared"], default="uniform",
+                        help="which link takes a broken one's place: any that reconnects, or one that shares an old "
+                             "end; the paper does not say (default: uniform)")
+    parser.add_argument("--out", type=Path, default=Path("reproduction"), metavar="DIR",
+                        help="results, drawings and page; what is there is not run again (default: reproduction)")
+    parser.add_argument("--master", metavar="URL", help="Spark master (default: embedded); it must reach DIR")
+
+
+def run(args: argparse.Namespace) -> int:
+    """0: done; 1: some runs are missing, the page says which; 2: nothing could be started; 130: Ctrl-C."""
+    from analysis import AnalysisError
+    from analysis.reproduction.figures import FIGURES
+    from analysis.reproduction.reproduce import reproduce
+
+    began = time.monotonic()
+    try:
+        with _progress() as report:
+            found = reproduce(args.out, args.figure or FIGURES, args.seeds, args.master, args.replacement, report)
+    except AnalysisError as error:
+        raise UserError(str(error)) from None
+    print(f"{found.done} runs in {time.monotonic() - began:.0f} s"
+          + (f", {found.damaged} of them because their result was damaged" if found.damaged else "")
+          + (f", {found.retried} that had failed" if found.retried else ""))
+    for figure, says, measured, verdict in found.verdicts:
+        place = figure if not figure.isdigit() else f"figure {figure}"
+        print(f"{verdict:<10} {place}: {says}\n{'':<11}{measured}")
+    for line in found.tables.missing[:5]:
+        print(f"missing: {line}", file=sys.stderr)
+    print(f"Page: {found.page}")
+    return SHORT if found.tables.missing else 0
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    if sys.stderr.isatty():
+        from tqdm import tqdm
+
+        with tqdm(total=None, unit="run", file=sys.stderr, leave=False, dynamic_ncols=True) as bar:
+            def report(done: int, whole: int) -> None:
+                bar.total = whole
+                bar.update(done - bar.n)
+
+            yield report
+        return
+    told = 0.0
+
+    def report(done: int, whole: int) -> None:
+        nonlocal told
+        if done and done / whole >= told + 1 / LINES:
+            told = done / whole
+            print(f"{done} of {whole} runs", file=sys.stderr, flush=True)
+
+    yield report
