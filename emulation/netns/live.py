@@ -50,6 +50,8 @@ class LiveRun:
             for kind, descriptor in opened:
                 kernel.setns(descriptor, kind)
                 os.close(descriptor)
+        except (FileNotFoundError, ProcessLookupError):
+            raise NotLive(f"{self.path}: the run is over; its hosts are there only while it lasts") from None
         except OSError as error:
             raise NotLive(f"host {host} of {self.path} cannot be entered ({error.strerror}); do it as the user who "
                           "started the run") from None

@@ -232,16 +232,11 @@ class Air:
         if order is None or "end" in order:
             self._running = False
             return
-        host = order["host"]
-        if order["do"] == "up":
-            self._record("host_up", host=host, epoch=order["epoch"])
-            self.medium.host_up(host)
-        elif order["do"] == "leave":
-            self.medium.host_leaves(host)
-        elif order["do"] == "down":
-            self.medium.host_down(host)
-        if "record" in order:
-            self._record(order["record"], host=host, **order["fields"])
+        if "record" in order:  # before what follows from it, as in the simulator
+            self._record(order["record"], host=order["host"], **order["fields"])
+        act = {"up": self.medium.host_up, "leave": self.medium.host_leaves, "down": self.medium.host_down}
+        if order["do"] in act:
+            act[order["do"]](order["host"])
 
 
 def run(plan: Plan, taps: list[int], spaces: list[int], channel: Channel) -> None:

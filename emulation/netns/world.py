@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,7 @@ from emulation.runner import WorldError
 
 FILES_PER_HOST, FILES = 4, 64  # descriptors that the supervisor has open: for each host, besides
 FOLDERS = ("control", "programs")  # in the run directory while it lasts
+LEAVING = 10.0  # s for the last process to end when the run is over
 POLL = 0.2  # s after which a Ctrl-C is seen at the latest
 
 
@@ -123,13 +125,10 @@ class _Caller:
         try:
             with runner.stop_on_interrupt(self):
                 self._listen(here)
+            _ends_by_itself(pid)
         finally:
             here.close()
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            os.waitpid(pid, 0)
+            _end(pid)
             plan.poll.close()
 
     def _listen(self, supervisor: Channel) -> None:
@@ -155,6 +154,18 @@ class _Caller:
                 self.fidelity = {**message["fidelity"], "up_seconds": self.up}
                 self.workload = message["workload"]
                 return
+
+
+def _ends_by_itself(pid: int) -> None:
+    """Give the processes of a run that is over the time to be gone: when this one is, all are."""
+    deadline = time.monotonic() + LEAVING
+    while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def _end(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)  # if it has not ended; it is ours until we wait for it
+    os.waitpid(pid, 0)
 
 
 def _start(plan: Plan, channel: Channel) -> int:
