@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import re
+import zlib
 
 import matplotlib
 import numpy as np
@@ -43,7 +44,7 @@ def _svg(draw, label: str, width: float = 6.4, height: float = 2.9) -> str:
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
     text = re.sub(r"font: ([^;\"']*?)(\d+(?:\.\d+)?px) [^;\"]*", r"font: \1\2 system-ui, sans-serif", text)
     # ids must differ between the drawings of one page
-    salt = f"f{abs(hash(label)) % 10**8}-"
+    salt = f"f{zlib.crc32(label.encode()):x}-"
     text = re.sub(r'\bid="', f'id="{salt}', text)
     text = re.sub(r'url\(#', f"url(#{salt}", text)
     text = re.sub(r'href="#', f'href="#{salt}', text)

@@ -120,13 +120,13 @@ def _hosts(whole: Study, frame: pd.DataFrame, key: str) -> list[dict]:
 
 
 def _percent(x: float) -> str:
-    return "–" if math.isnan(x) else f"{100 * x:.1f} %"
+    return "–" if math.isnan(x) else f"{100 * x:.1f}\u00a0%"
 
 
 def _time(x: float) -> str:
     if x is None or math.isnan(x):
         return "–"
-    return f"{x * 1000:,.0f} ms" if x < 1 else f"{x:,.2f} s"
+    return f"{x * 1000:,.0f}\u00a0ms" if x < 1 else f"{x:,.2f}\u00a0s"
 
 
 def _number(x: float, digits: int = 0) -> str:
