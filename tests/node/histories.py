@@ -10,8 +10,10 @@ from functools import reduce
 from hypothesis import strategies as st
 from tree_world import TreeWorld
 
+from node import wire
 from node.filters import covers, parse
 from node.ids import EventId, LinkId
+from node.routing.forwarding import EVERYTHING
 
 FILTERS = [parse(text) for text in (
     'kind = "a"', 'kind = "b"', 'kind = "a" and x > 3', 'kind = "a" and x > 5', 'x > 3', 'x > 3 and x > 2', 'x >= 4',
@@ -23,7 +25,8 @@ CLIENTS = ("one", "two")
 class History:
     """Runs one history and checks safety (jaeger-self-managing-thesis, definition 5) at every step."""
 
-    def __init__(self, nodes, edges, reconciler, **config):
+    def __init__(self, nodes, edges, reconciler, filters=len(FILTERS), **config):
+        self.filters = filters  # the first so many are used: few of them meet each other more often
         self.world = TreeWorld(nodes, reconciler=reconciler, edges=edges, **config)
         self.lines = []
         self.broken = []  # links that were cut and may be replaced
@@ -38,12 +41,21 @@ class History:
         world, nodes = self.world, len(self.world.cores)
         links, broken = list(world.script.links), self.broken
         if what == "subscribe":
-            self.do("subscribe", a % nodes, CLIENTS[b % 2], c % len(FILTERS))
+            pool = c % 2 and self.contested() or list(range(self.filters))
+            self.do("subscribe", a % nodes, CLIENTS[b % 2], pool[c // 2 % len(pool)])
         elif what == "unsubscribe":
-            node, client = a % nodes, CLIENTS[b % 2]
-            own = [FILTERS.index(one) for one in self.own(node, client).values()]
+            own = [(node, client, FILTERS.index(one)) for node in range(nodes) for client in CLIENTS
+                   for one in self.own(node, client).values()]
+            contested = self.contested() if c % 4 else []
+            own = [one for one in own if one[2] in contested] or own
             if own:
-                self.do("unsubscribe", node, client, own[c % len(own)])
+                self.do("unsubscribe", *own[(a + b) % len(own)])
+        elif what == "race":  # wait for a protocol's own message, then touch what it is about
+            for _ in range(a):
+                if not world.steps() or self.under_way():
+                    break
+                self.do("step", 0)
+            self.operation(("subscribe", "unsubscribe")[b % 2], b, c, 1)
         elif what == "publish":
             self.do("publish", a % nodes, c % len(EVENTS))
         elif what in ("cut", "exchange", "back") and links:
@@ -65,6 +77,22 @@ class History:
         elif what == "lose" and world.relayed:
             self.do("lose", a % len(world.relayed))
 
+    def under_way(self):
+        return any(type(message) is wire.Rec for queue in self.world.queues.values() for message in queue) \
+            or any(type(message) is wire.InformedActivate for _, message in self.world.relayed)
+
+    def contested(self):
+        """Filters that a protocol is just holding back, keeping or moving: where races happen."""
+        moving = {one.hash for queue in self.world.queues.values() for message in queue
+                  if type(message) is wire.Rec for one in message.add}
+        waiting = set()
+        for core in self.world.cores:
+            routing = core.routing
+            for keys in (*routing._kept.values(), *routing._held.values()):
+                if keys is not EVERYTHING:
+                    waiting.update(keys)
+        return [number for number, one in enumerate(FILTERS) if one.hash in (moving or waiting)]
+
     def repair(self, link, b, c):
         """Replace the lost link by one between any two of its sides."""
         near_end, far_end = link[:2] if b % 2 else link[1::-1]
@@ -73,7 +101,8 @@ class History:
             self.do("abandon", link, near_end)
         else:
             named = "unnamed" if c % 8 == 7 else "named"
-            self.do("replace", link, near_end, far_end, near[b // 2 % len(near)], far[c % len(far)], named)
+            self.do("replace", link, near_end, far_end, near[(b // 2 - 1) % len(near)],
+                    far[(c - 1) % len(far)], named)
 
     # ---- lines
     def do(self, word, *arguments):
@@ -221,22 +250,31 @@ def minimal_cover(wanted):
                        for other, g in wanted.items())}
 
 
-small = st.integers(0, 40)
+small = st.sampled_from(range(41))  # of equal chance, unlike integers()
 starts = st.lists(st.tuples(small, small, small), max_size=14)
-steps = st.tuples(st.lists(small, max_size=8), st.integers(0, 12))  # chosen ones, then some in order
+steps = st.tuples(st.lists(small, max_size=8), st.sampled_from(range(13)))  # chosen ones, then some in order
 operations = st.tuples(
-    st.sampled_from(["subscribe"] * 4 + ["unsubscribe"] * 2 + ["exchange"] * 4 + ["back", "cut", "repair", "repair",
-                                                                              "publish", "abandon", "merge", "lose"]),
+    st.sampled_from(["subscribe"] * 4 + ["unsubscribe"] * 4 + ["exchange"] * 5 + ["repair"] * 3 + ["lose"] * 2 + ["race"] * 4
+                    + ["back", "cut", "publish", "abandon", "merge"]),
     small, small, small, steps)
-histories = st.tuples(st.integers(2, 8), st.lists(small, min_size=7, max_size=7),
-                      st.sampled_from(["broadcast", "piggyback", "path"]), starts, st.lists(operations, max_size=25))
+shapes = st.lists(small, min_size=8, max_size=8)
+flushes = st.sampled_from(["broadcast", "piggyback", "path"])
+wide = st.tuples(st.sampled_from(range(2, 10)), shapes, flushes, st.sampled_from([2, 5, len(FILTERS)]), starts,
+                 st.lists(operations, max_size=25))
+# few filters, wanted on both sides of a link that is exchanged, and touched just then
+races = st.tuples(st.sampled_from(range(4, 7)), shapes, flushes, st.just(2), st.lists(
+    st.tuples(small, small, small), min_size=2, max_size=5), st.lists(st.one_of(
+        st.tuples(st.just("exchange"), small, small, small, st.just(([], 0))),
+        st.tuples(st.just("race"), small, small, small, st.just(([], 0))),
+        st.tuples(st.sampled_from(["unsubscribe", "lose"]), small, small, small, steps)), min_size=2, max_size=8))
+histories = wide | races
 
 
 def run(history, reconciler, forwarding="identity", events=True):
     """Run what `histories` drew to its quiet end and check it; returns the History. A failure carries the history."""
-    nodes, parents, flush, start, operations = history
-    edges = [(node, parents[node - 1] % node) for node in range(1, nodes)]
-    one = History(nodes, edges, reconciler, forwarding=forwarding, flush=flush)
+    nodes, parents, flush, filters, start, operations = history
+    edges = [(node, node - 1 - parents[node - 1] % min(node, 3)) for node in range(1, nodes)]
+    one = History(nodes, edges, reconciler, filters, forwarding=forwarding, flush=flush)
     try:
         for subscription in start:
             one.operation("subscribe", *subscription)
