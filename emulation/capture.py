@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from functools import lru_cache
 from ipaddress import IPv4Address
 from pathlib import Path
 
@@ -43,19 +44,26 @@ def ethernet_frame(sender: int, destination: int | None, port: int, datagram: by
     Checksums (RFC 1071) as the remainder by 65535, which is the sum of the 16-bit words because
     65536 leaves 1; so a whole datagram is summed as one large number.
     """
-    source = _FIRST + sender
-    target, mac = ((_BROADCAST_IP, _BROADCAST_MAC) if destination is None
-                   else (_FIRST + destination, b"\x02\x00" + destination.to_bytes(4, "big")))
+    source, mac = _addresses(sender)
+    target, target_mac = _addresses(destination)
     length = 8 + len(datagram)
     addresses = source + target + _PROTOCOL_UDP + length  # what both checksums cover, modulo 65535
     data = int.from_bytes(datagram, "big") << (len(datagram) % 2 * 8)  # an odd end is padded with zero
     ip_sum = (addresses + 0x4500 + 20 + _DO_NOT_FRAGMENT + (_TTL << 8)) % 0xFFFF
     udp_sum = (addresses + length + 2 * port + data) % 0xFFFF
     # a remainder of 0 stands for the sum 0xFFFF, whose checksum is 0, which UDP writes as 0xFFFF
-    return _HEADERS.pack(mac, b"\x02\x00" + sender.to_bytes(4, "big"), _IPV4,
+    return _HEADERS.pack(target_mac, mac, _IPV4,
                          0x45, 0, 20 + length, 0, _DO_NOT_FRAGMENT, _TTL, _PROTOCOL_UDP,
                          0xFFFF - ip_sum if ip_sum else 0, source, target,
                          port, port, length, 0xFFFF - udp_sum) + datagram
+
+
+@lru_cache(maxsize=4096)
+def _addresses(host: int | None) -> tuple[int, bytes]:
+    """IPv4 and Ethernet address of a host; None is all of them."""
+    if host is None:
+        return _BROADCAST_IP, _BROADCAST_MAC
+    return _FIRST + host, b"\x02\x00" + host.to_bytes(4, "big")
 
 
 class Captures:

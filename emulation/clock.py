@@ -17,7 +17,7 @@ class Clock:
     def __init__(self) -> None:
         self.time = 0.0
         self.stopping = False
-        self._heap: list[tuple[float, int, Callable[[], None]]] = []
+        self._heap: list[tuple[float, int, Callable[[], None] | Timer]] = []
         self._order = 0  # of what was asked for, and how much
         self._cancelled = 0  # timers in the heap that will do nothing
         self._swept = 0  # timers taken out of it
@@ -53,11 +53,16 @@ class Clock:
         heap = self._heap
         while heap and not self.stopping:
             item = heappop(heap)
-            if item[0] >= until:
+            time, _, action = item
+            if time >= until:
                 heappush(heap, item)
                 break
-            self.time = item[0]
-            item[2]()
+            self.time = time
+            if type(action) is Timer:
+                action = action.take()
+                if action is None:
+                    continue
+            action()
         if not self.stopping:
             self.time = until
 
@@ -89,11 +94,11 @@ class Timer:
             if clock._cancelled > _SWEEP and 2 * clock._cancelled > len(clock._heap):
                 clock.sweep()
 
-    def __call__(self) -> None:
+    def take(self) -> Callable[[], None] | None:
+        """What is to be done now that the time has come; None if that is nothing."""
         action = self.action
         if action is None:
             self._clock._cancelled -= 1
-            return
+            return None
         self.action = None
-        if self._owner.alive:
-            action()
+        return action if self._owner.alive else None

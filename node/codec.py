@@ -31,6 +31,7 @@ _NULL, _DOUBLE = 0xF6, 0xFB
 _BOOLS = {0xF4: False, 0xF5: True}
 _FORMS = {24: (struct.Struct(">B"), 24), 25: (struct.Struct(">H"), 2**8),  # and the least number of each
           26: (struct.Struct(">I"), 2**16), 27: (struct.Struct(">Q"), 2**32)}
+_HEAD_8, _HEAD_16, _HEAD_32, _HEAD_64 = map(struct.Struct, (">BB", ">BH", ">BI", ">BQ"))
 _FLOAT = struct.Struct(">d")
 _TAGGED = struct.Struct(">Bd")
 _SMALL = [cbor2.dumps(number) for number in range(256)]
@@ -216,8 +217,9 @@ def _writing(kind: schema.Type, value: str) -> list[str]:
 def _head(empty: int, number: int) -> bytes:
     if number < 24:
         return bytes((empty + number,))
-    form = 24 if number < 2**8 else 25 if number < 2**16 else 26 if number < 2**32 else 27
-    return bytes((empty + form,)) + _FORMS[form][0].pack(number)
+    if number < 2**16:
+        return _HEAD_8.pack(empty + 24, number) if number < 2**8 else _HEAD_16.pack(empty + 25, number)
+    return _HEAD_32.pack(empty + 26, number) if number < 2**32 else _HEAD_64.pack(empty + 27, number)
 
 
 def _write_bytes(out: bytearray, value: Any, bound: int) -> None:

@@ -59,10 +59,11 @@ class Traffic:
 
 
 def _count(counters: Counters, messages: tuple[wire.Message, ...], size: int) -> None:
-    for message in messages[1:]:
-        length = wire.encoded_size(message)
-        size -= length
-        _add(counters, message, length)
+    if len(messages) > 1:
+        for message in messages[1:]:
+            length = wire.encoded_size(message)
+            size -= length
+            _add(counters, message, length)
     _add(counters, messages[0], size)
 
 

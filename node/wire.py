@@ -132,7 +132,7 @@ def decode(datagram: bytes, secret: bytes = b"") -> Datagram:
         raise Malformed("flags", f"{flags:#04x}")
     if epoch == 0:
         raise Malformed("epoch", "is 0")
-    return Datagram(Peer(node, epoch), counter, _messages(_verified(datagram, flags, secret)))
+    return _make(Datagram, (_make(Peer, (node, epoch)), counter, _messages(_verified(datagram, flags, secret))))
 
 
 def _messages(datagram: bytes) -> tuple[Message, ...]:
