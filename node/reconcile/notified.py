@@ -7,12 +7,15 @@ behind the subscriptions that came before it. [5] An old end that receives it, o
 processes `pending[rId]`.
 
 How FLUSH spreads is `config.flush`. broadcast: to all neighbors but the one it came from, as the paper
-evaluates it. piggyback: on the last SUB of each link, and from where subscriptions stop to all. path: to the
-next broker of the reconfiguration path only; where that is unknown or no neighbor any more, to all.
+evaluates it. piggyback: likewise, but on the back of the last SUB where one goes the same way. (The paper would
+send it nowhere else until subscriptions stop; but they may all turn off toward a subscriber beside the path, and
+the old end would wait for T_u.) path: to the next broker of the reconfiguration path only; where that is unknown
+or no neighbor any more, to all.
 """
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Collection
 from typing import NamedTuple
 
 from node import wire
@@ -92,8 +95,7 @@ class Notified(Timed):
             return
         self._routing.begin_ride(rid)
         self._routing.subscribed(link, message.filters)
-        if not self._routing.end_ride():
-            self._spread_flush(rid, (), link)  # [4]
+        self._spread_flush(rid, (), link, self._routing.end_ride())  # [4]
         self._process_pending(rid, "flush")  # [5]
 
     def _first_flush(self, rid: LinkId) -> bool:
@@ -104,9 +106,10 @@ class Notified(Timed):
             self._flushed.popitem(last=False)
         return True
 
-    def _spread_flush(self, rid: LinkId, path: Path, arrival: LinkId | None) -> None:
-        """[4]: to the next broker of the path, or to all neighbors but the one it came from."""
-        links = [link for link in self._routing.links if link != arrival]
+    def _spread_flush(self, rid: LinkId, path: Path, arrival: LinkId | None,
+                      ridden: Collection[LinkId] = ()) -> None:
+        """[4]: to the next broker of the path, or to all neighbors but those that have it."""
+        links = [link for link in self._routing.links if link != arrival and link not in ridden]
         if path and self._me in path and arrival is not None:
             here = path.index(self._me)
             came = arrival.far_end(self._me)

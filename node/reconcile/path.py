@@ -299,6 +299,7 @@ class ReconfigurationPath(Informed):
         self._routing.erase(link, message.remove)
         self._routing.prune(link)
         self._routing.flush()
+        self._routing.send_snapshot(link, asked=True)
         self._routing.mark(link)
 
     def _rec_ack_received(self, link: LinkId, message: wire.RecAck) -> None:
@@ -334,6 +335,8 @@ class ReconfigurationPath(Informed):
         if course is not None and course.rid == message.rid and link in (course.prev, course.next):
             course.begun = course.begun or message.begun
             self._break(course, "told", link)
+        elif message.begun:  # this broker's part was over; the link is compared all the same
+            self._routing.send_snapshot(link, asked=True)
 
     def _break(self, course: Course, reason: str, teller: LinkId | None) -> None:
         if self._course is not course:

@@ -215,9 +215,11 @@ class SubscriptionForwarding(Strategy):
         if link in self.links:
             self.links[link].position = self._core.sent_position(link)
 
-    def send_snapshot(self, link: LinkId) -> None:
-        """All filters told over the link, whole, whatever the far end holds."""
-        if link in self.links:
+    def send_snapshot(self, link: LinkId, asked: bool = False) -> None:
+        """All filters told over the link, whole, whatever the far end holds; `asked` for, not too often."""
+        if asked:
+            self._resync.asked(link)
+        elif link in self.links:
             self._resync.send(link)
 
     def is_fenced(self, link: LinkId) -> bool:

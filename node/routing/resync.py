@@ -81,8 +81,11 @@ class Resync:
 
     def requested(self, link: LinkId, message: wire.Resync) -> None:
         """The far end's table disagrees with what it was told: tell it all, in order."""
-        told = self._routing.links.get(link)
-        if told is None:
+        self.asked(link)
+
+    def asked(self, link: LinkId) -> None:
+        """Send a snapshot, unless one was sent just now."""
+        if link not in self._routing.links:
             return
         state = self._state(link)
         now = self._core.env.now()

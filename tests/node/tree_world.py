@@ -76,7 +76,7 @@ class Core:
 
     def relay(self, route, message):
         assert route[0] == self.me.node and len(route) > 1
-        self.world.relayed.append((tuple(route), message))
+        self.world.relay(tuple(route), message)
 
     def dropped(self, reason):
         self.drops.append(reason)
@@ -183,6 +183,9 @@ class TreeWorld:
         queue = self.queues.get((link, link.far_end(node)))
         if queue is not None:
             queue.append(message)
+
+    def relay(self, route, message):
+        self.relayed.append((route, message))
 
     def steps(self):
         """What could happen next, in a fixed order; timers last."""
