@@ -21,9 +21,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--figure", type=int, action="append", metavar="N",
                         help="12 to 29; may be repeated (default: all)")
     parser.add_argument("--seeds", type=int, default=30, metavar="N", help="runs a point (default: 30)")
-    parser.add_argument("--replacement", choices=["uniform", "shared"], default="uniform",
-                        help="which link takes a broken one's place: any that reconnects, or one that shares an old "
-                             "end; the paper does not say (default: uniform)")
+    parser.add_argument("--replacement", choices=["uniform", "shared", "seeker"], default="seeker",
+                        help="which link takes a broken one's place, which the paper does not say: any that "
+                             "reconnects, any that shares an old end, or what an old end by chance finds (default: "
+                             "seeker)")
     parser.add_argument("--out", type=Path, default=Path("reproduction"), metavar="DIR",
                         help="results, drawings and page; what is there is not run again (default: reproduction)")
     parser.add_argument("--master", metavar="URL", help="Spark master (default: embedded); it must reach DIR")

@@ -47,6 +47,7 @@ def curves(*protocols: str, **overrides) -> tuple[Series, ...]:
     return tuple(Series(name, {"protocol": name, **overrides}) for name in protocols or PROTOCOLS)
 
 
+RULES = ("uniform", "shared", "seeker")
 SCALE = ("dispatchers", tuple(range(50, 501, 50)))
 PATTERNS = ("available", (25, 50, 75, 96, 125, 150, 200, 250, 300))
 DENSITY = ("subscribers", (0.03, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0))
@@ -94,8 +95,10 @@ ALL_TRAFFIC = (Series("event", {"strategy": "event"}), *curves())
 PANELS: tuple[Panel, ...] = (
     Panel(12, "", "Delivery over time, half of all dispatchers a stable core", "delivery", "delivered (%)",
           ("rate", (3, 30)), "time (s)", curves(), {"core": 0.5, "subscribers": 0.5, "publish": 50.0}, dots=(3.0, 7.0)),
-    Panel(13, "", "Messages and normalized cost", "messages", "per reconfiguration",
-          ("replacement", ("uniform", "shared")), "", split("notified", "informed", "path")),
+    Panel(13, "a", "Messages and normalized cost, by which link replaces a broken one", "messages", "per reconfiguration",
+          ("replacement", RULES), "", split("notified", "informed", "path")),
+    Panel(13, "b", "Messages and normalized cost, by whose numbers are low", "messages", "per reconfiguration",
+          ("numbering", ("root", "chance", "leaves")), "", split("path")),
     *pair(14, "Cost and system scale", SCALE, N, base={"available": 200}),
     *pair(15, "Cost and system scale, random trees", SCALE, N, base={"available": 200, "tree": "random"}),
     *pair(16, "Cost and number of patterns", PATTERNS, PI),

@@ -12,7 +12,9 @@ from analysis.reproduction.figures import Panel
 from analysis.reproduction.tables import Tables
 
 _TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
-RULES = {"uniform": "any link that reconnects, equally likely", "shared": "a link that shares an old end with it"}
+RULES = {"uniform": "any link that reconnects, equally likely",
+         "shared": "any link that shares an old end with it, equally likely",
+         "seeker": "one that an old end, equally likely, finds on the other side"}
 
 
 def write(path: Path, panels: tuple[Panel, ...], drawings: dict[str, Path], verdicts: list[Verdict], tables: Tables,

@@ -13,27 +13,24 @@ Edge = tuple[int, int]  # the lower end first
 
 
 def balanced(count: int, degree: int, chance: random.Random) -> list[Edge]:
-    """Every dispatcher that is no leaf has `degree` neighbors, the last one perhaps fewer; names by chance."""
-    names = list(range(count))
-    chance.shuffle(names)
+    """Every dispatcher that is no leaf has `degree` neighbors, the last one perhaps fewer. The root is 0, and
+    whoever is nearer to it has the lower number."""
     edges, parent, room = [], 0, degree
     for child in range(1, count):
         if room == 0:
             parent, room = parent + 1, degree - 1
-        edges.append(edge(names[parent], names[child]))
+        edges.append((parent, child))
         room -= 1
     return edges
 
 
 def scattered(count: int, degree: int, chance: random.Random) -> list[Edge]:
     """Each dispatcher joins one of those before it that have fewer than `degree` neighbors."""
-    names = list(range(count))
-    chance.shuffle(names)
     edges, free, neighbors = [], [0], [0] * count
     for child in range(1, count):
         at = chance.randrange(len(free))
         parent = free[at]
-        edges.append(edge(names[parent], names[child]))
+        edges.append((parent, child))
         for end in (parent, child):
             neighbors[end] += 1
         if neighbors[parent] == degree:
@@ -41,6 +38,16 @@ def scattered(count: int, degree: int, chance: random.Random) -> list[Edge]:
             free.pop()
         free.append(child)
     return edges
+
+
+def renamed(edges: list[Edge], numbering: str, chance: random.Random) -> list[Edge]:
+    """The same tree with its dispatchers numbered by `chance`, the `root` first, or the `leaves`."""
+    names = list(range(len(edges) + 1))
+    if numbering == "chance":
+        chance.shuffle(names)
+    elif numbering == "leaves":
+        names.reverse()
+    return [edge(names[a], names[b]) for a, b in edges]
 
 
 def edge(a: int, b: int) -> Edge:
@@ -78,17 +85,23 @@ class Graph:
 
     def replacement(self, lost: Edge, rule: str, chance: random.Random) -> tuple[int, ...]:
         """A link that reconnects the two sides of a lost one, as the reconfiguration path it makes: from the
-        lower old end to the new link and over it to the higher old end.
+        lower old end to the new link and over it to the higher old end. No dispatcher gets more than `degree`
+        neighbors, and the lost link comes back only where no other is left.
 
-        `uniform`: each pair of dispatchers that may have another neighbor is equally likely. `shared`: the
-        same, among the links of which an old end, chosen by chance, is an end.
+        `uniform`: all such links are equally likely. `shared`: those that share an old end are, and no others.
+        `seeker`: one of the old ends, equally likely, seeks; all that it may find on the other side are equally
+        likely (where that is its old neighbor alone, the lost link comes back).
         """
         ends = list(lost)
         parts = [self.part(end) for end in ends]
         sides = [[node for node in part if len(self.near[node]) < self.degree] for part in parts]
-        if rule == "shared":
-            keep = chance.randrange(2)
-            sides[keep] = [ends[keep]]  # it has just lost a neighbor, or may have one more
+        if rule != "uniform":
+            rest = len(sides[1]) - (ends[1] in sides[1]), len(sides[0]) - (ends[0] in sides[0])
+            if rule == "seeker":
+                keep = chance.randrange(2)
+            else:
+                keep = int(chance.randrange(max(sum(rest), 1)) >= rest[0])
+            sides[keep] = [ends[keep]]
         while True:
             new = [side[chance.randrange(len(side))] for side in sides]
             if new != ends or len(sides[0]) * len(sides[1]) == 1:

@@ -14,7 +14,8 @@ from difflib import get_close_matches
 PROTOCOLS = ("strawman", "timed", "notified", "informed", "path")
 STRATEGIES = ("subscription", "event")  # the others need a root, or a radio
 TREES = ("balanced", "random")
-REPLACEMENTS = ("uniform", "shared")
+REPLACEMENTS = ("uniform", "shared", "seeker")
+NUMBERINGS = ("chance", "root", "leaves")
 FLUSHES = ("broadcast", "piggyback", "path")
 
 
@@ -51,7 +52,8 @@ class Parameters:
     core: float = 1.0  # share of the dispatchers that are the stable core
     bandwidth: float = 1e7
     # not said by the paper
-    replacement: str = "uniform"  # which link takes a broken one's place; see script.py
+    replacement: str = "seeker"  # which link takes a broken one's place: graph.Graph.replacement
+    numbering: str = "chance"  # who has low numbers; a reconfiguration path begins at the lower old end
     churn: float = 1.0  # (un)subscriptions a second of each subscriber outside the core
     pattern_bits: float = 1000.0  # of a pattern in SUB, UNSUB, REC, ACTIVATE
     event_bits: float = 1000.0
@@ -59,7 +61,8 @@ class Parameters:
 
     def __post_init__(self) -> None:
         for key, choices in (("protocol", PROTOCOLS), ("strategy", STRATEGIES), ("flush", FLUSHES),
-                             ("tree", TREES), ("replacement", REPLACEMENTS)):
+                             ("tree", TREES), ("replacement", REPLACEMENTS),
+                             ("numbering", NUMBERINGS)):
             if getattr(self, key) not in choices:
                 raise OverlayError(f"{key}: found {getattr(self, key)!r}; one of {', '.join(choices)}")
         for key, least, most in (

@@ -4,14 +4,15 @@ cugola-frey-murphy-picco-dynamic-topology, section V-A: "the same random sequenc
 protocols". Each purpose has its stream, keyed by the seed, so that a parameter changes only what it is about:
 a sweep over T_u sees the same reconfigurations, one over epsilon the same subscriptions.
 
-How the evaluation picks the replacing link is not said (RECONSTRUCTED); the rule is a parameter.
+How the evaluation picks the replacing link is not said, nor which end of a broken one has the lower number; both
+are parameters.
 """
 from __future__ import annotations
 
 import random
 from typing import NamedTuple
 
-from emulation.overlay.graph import Edge, Graph, balanced, scattered
+from emulation.overlay.graph import Edge, Graph, balanced, renamed, scattered
 from emulation.overlay.parameters import Parameters
 
 
@@ -42,6 +43,7 @@ class Script(NamedTuple):
 def write(parameters: Parameters) -> Script:
     grow = balanced if parameters.tree == "balanced" else scattered
     edges = grow(parameters.dispatchers, parameters.degree, stream(parameters, "tree"))
+    edges = renamed(edges, parameters.numbering, stream(parameters, "names"))
     core, subscriptions = _subscriptions(parameters)
     return Script(edges, _reconfigurations(parameters, edges), subscriptions, core)
 
