@@ -74,15 +74,28 @@ def _outcome(whole: Study) -> tuple[str, str]:
     name = str(whole.run.manifest.get("outcome", "running"))
     said = _OUTCOMES.get(name, f"The run ended as {name!r}.")
     reason = whole.run.manifest.get("reason")
-    return ("good" if name == "complete" else "bad"), said + (f" ({reason})" if reason else "")
+    because = (whole.run.manifest.get("fidelity") or {}).get("invalid_because")
+    if because and name != "failed":  # a run in real time that did not keep to it
+        said = f"This run is not valid, its numbers are about the machine: {'; '.join(because)}. {said}"
+    good = name == "complete" and not because
+    return ("good" if good else "bad"), said + (f" ({reason})" if reason else "")
 
 
 def _flat(found: object) -> list[tuple[str, str]]:
     """The fidelity of the manifest as lines of name and value."""
     if not isinstance(found, dict):
         return []
-    return [(str(key).replace("_", " "), f"{value:g}" if isinstance(value, int | float) else str(value))
-            for key, value in found.items()]
+    lines: list[tuple[str, str]] = []
+    for key, value in found.items():
+        name = str(key).replace("_", " ")
+        if isinstance(value, dict):
+            lines += [(f"{name}, {inner}", text) for inner, text in _flat(value)]
+        elif isinstance(value, list):
+            lines.append((name, "; ".join(map(str, value)) or "nothing"))
+        else:
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            lines.append((name, f"{value:g}" if number else str(value)))
+    return lines
 
 
 def _losses(whole: Study) -> list[dict]:

@@ -20,17 +20,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, metavar="N", help="of all chance, in place of the scenario's")
     parser.add_argument("--out", type=Path, metavar="DIR",
                         help="the run directory to make (default: runs/NAME-sSEED-DATE-TIME)")
+    parser.add_argument("--watch", action="store_true", help="a live line for each host (world netns)")
     parser.add_argument("--no-analysis", action="store_true", help="record only; `roamcast analyse` does the rest")
     parser.add_argument("--master", metavar="URL", help="Spark master for the analysis (default: embedded)")
 
 
 def run(args: argparse.Namespace) -> int:
     """0: done; 1: cut short; 2: nothing was started; 3: not valid, see the limits [run.fidelity]; 130: Ctrl-C."""
-    from cli import progress
+    from cli import progress, watch
 
     scenario = load(args.scenario, {key: value for key, value in (("run.world", args.world), ("run.seed", args.seed))
                                     if value is not None})
-    path, manifest = _record(scenario, args.out, progress.for_terminal(sys.stderr))
+    if args.watch and scenario.run.world == "sim":
+        raise UserError("--watch: the simulator is over before one could look; it is for runs in real time")
+    shown = watch.for_terminal(sys.stderr, scenario.names) if args.watch else progress.for_terminal(sys.stderr)
+    path, manifest = _record(scenario, args.out, shown)
     print(_told(path, manifest))
     print(_judged(manifest), end="", file=sys.stderr, flush=True)
     if manifest["outcome"] == "disk_full" and shutil.disk_usage(path).free < ROOM:
@@ -67,10 +71,14 @@ def _record(scenario, out: Path | None, progress) -> tuple[Path, dict]:
 
     try:
         with progress as report:
-            path = runner.run(scenario, out, report)
+            path = runner.run(scenario, out, report, _say)
     except (RunDirError, mobility.TraceError, runner.WorldError) as error:
         raise UserError(str(error)) from None
     return path, json.loads((path / "manifest.json").read_text())
+
+
+def _say(sentence: str) -> None:
+    print(f"roamcast: {sentence}", file=sys.stderr, flush=True)
 
 
 def _told(path: Path, manifest: dict) -> str:

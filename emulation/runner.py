@@ -43,6 +43,7 @@ class Progress(NamedTuple):
     duration: float
     published: int
     delivered: int
+    hosts: list[dict] | None = None  # what each one does, where somebody watches a run in real time
 
 
 class WorldError(Exception):
@@ -54,8 +55,11 @@ def check(scenario) -> None:
     check_workload(scenario.workload)
 
 
-def run(scenario, out: Path | None = None, progress: Callable[[Progress], None] | None = None) -> Path:
+def run(scenario, out: Path | None = None, progress: Callable[[Progress], None] | None = None,
+        say: Callable[[str], None] = lambda sentence: None) -> Path:
     """Run a scenario (topologies.Scenario) to its end, Ctrl-C or a full disk; returns the run directory.
+
+    `say` takes what a person should know before a run in real time begins.
 
     `manifest.json` there says which of them it was. Raises WorkloadError,
     mobility.TraceError and rundir.RunDirError before anything has started, and WorldError.
@@ -64,7 +68,7 @@ def run(scenario, out: Path | None = None, progress: Callable[[Progress], None] 
     if scenario.run.world == "netns":
         from emulation.netns import world  # Linux only, and needed by nobody else
 
-        return world.run(scenario, out, progress)
+        return world.run(scenario, out, progress, say)
     movement = scenario.movement()
     clock = Clock()
     path = out or rundir.default_path(scenario.run.name, scenario.run.seed)

@@ -39,11 +39,12 @@ class Channel:
         """The next message; {} when none came in `timeout` s, None when the other end is closed."""
         if timeout is not None and not select_one(self, timeout):
             return {}
-        try:
-            data, self.descriptors, _, _ = socket.recv_fds(self._socket, LONGEST, MOST_DESCRIPTORS)
-        except ConnectionError:
-            return None
-        return json.loads(data) if data else None
+        while True:
+            try:
+                data, self.descriptors, _, _ = socket.recv_fds(self._socket, LONGEST, MOST_DESCRIPTORS)
+            except ConnectionResetError:
+                continue  # it closed without having read all; what it said before is still to come
+            return json.loads(data) if data else None
 
     def close(self) -> None:
         self._socket.close()

@@ -241,22 +241,23 @@ class Air:
 
 def run(plan: Plan, taps: list[int], spaces: list[int], channel: Channel) -> None:
     """The life of the medium's process, as the supervisor orders it."""
-    started = time.process_time()
     gc.set_threshold(GC_THRESHOLD, *gc.get_threshold()[1:])
     kernel.wake_on_time()
     air = Air(plan, taps, channel)
-    report = {"priority": kernel.prefer()}
+    report: dict[str, object] = {"priority": kernel.prefer()}
+    while "began" not in (order := channel.receive() or {"began": None}):
+        air.probing(order["probe"])
+    if order["began"] is None:
+        return  # the run ended before it began
+    setting_up = time.process_time()
     try:
-        while (order := channel.receive()) is not None:
-            if "probe" in order:
-                air.probing(order["probe"])
-            elif "began" in order:
-                air.run(order["began"], order["epoch"])
-                break
+        air.run(order["began"], order["epoch"])
     except DiskFull as error:
         report["disk_full"] = str(error)
-    channel.send({"report": {**report, "processor": time.process_time() - started, "receptions": air.medium.receptions, "ended": air.scheduler.now(),
-                             "tap_refused": air.refused, **_drops(spaces)}})
+    processor = time.process_time() - setting_up
+    report |= {"receptions": air.medium.receptions, "ended": air.scheduler.now(), "tap_refused": air.refused,
+               **_drops(spaces)}
+    channel.send({"report": {**report, "processor": processor, "whole_processor": time.process_time()}})
 
 
 def _drops(spaces: list[int]) -> dict[str, int]:

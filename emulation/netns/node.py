@@ -17,7 +17,7 @@ from emulation import chance
 from emulation.clock import Clock
 from emulation.netns import addresses, kernel
 from emulation.netns.channel import Channel
-from emulation.netns.fidelity import DELIVERED, PUBLISHED, RECORDS_LOST, UNSENT, Tally
+from emulation.netns.fidelity import DELIVERED, PUBLISHED, RECORDS_LOST, SETTING_UP, UNSENT, Tally
 from emulation.netns.plan import Plan
 from emulation.workload import Workload
 from node import daemon
@@ -52,13 +52,17 @@ async def _live(plan: Plan, host: int, epoch: int, began: float | None, channel:
     radio = daemon.Radio(settings)
     control = None
     try:
-        if began is None:
-            began = await _begin(channel)
-            tally.late(time.monotonic() - began)
+        first = began is None
+        if first:
+            began = await _told(channel)
         port = _port(replace(settings, began=time.time() - (time.monotonic() - began)), radio, epoch, plan, tally)
         broker = daemon.make_broker(settings, port)
         control = Control(settings.control, broker, port.tick)
         client = _Client(plan, host, port, broker)
+        if first:
+            await trio.sleep(max(began - time.monotonic(), 0.0))
+            tally.late(time.monotonic() - began)
+        tally.words[SETTING_UP] += time.process_time_ns()
         await daemon.serve(port, broker, control, client.drive, client.count, started=client.start)
     finally:
         if control is not None:
@@ -67,14 +71,13 @@ async def _live(plan: Plan, host: int, epoch: int, began: float | None, channel:
     port.records.close()
 
 
-async def _begin(channel: Channel) -> float:
-    """Say that all is prepared, hear when the run begins, and wait for that."""
+async def _told(channel: Channel) -> float:
+    """Say that all is prepared, and hear when the run begins."""
     channel.send({"prepared": True})
     await trio.lowlevel.wait_readable(channel.fileno())
     answer = channel.receive()
     if answer is None:
         raise SystemExit(1)  # the run ended before it began
-    await trio.sleep(max(answer["began"] - time.monotonic(), 0.0))
     return answer["began"]
 
 

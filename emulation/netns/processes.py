@@ -62,6 +62,16 @@ class Host:
     spoken: Channel | None = None  # from the command, until it has become it
     again: bool = False  # to start when the node that is leaving has left
 
+    frozen: bool = False
+
+    def state(self) -> str:
+        """What a person who watches sees of it."""
+        if self.frozen:
+            return "frozen"
+        if self.leaving is not None:
+            return "stopping"
+        return "up" if self.node is not None or self.command is not None else "down"
+
     def pids(self) -> list[int]:
         return [pid for pid in (self.node, self.leaving, self.command) if pid is not None]
 
@@ -147,7 +157,7 @@ class Hosts:
         for pid in host.pids():
             _kill(pid, signal.SIGTERM)
             _kill(pid, signal.SIGCONT)
-        host.node, host.leaving, host.command = None, host.node, None
+        host.node, host.leaving, host.command, host.frozen = None, host.node, None, False
 
     def crash(self, number: int) -> None:
         """The host is gone from one instant to the next."""
@@ -157,15 +167,18 @@ class Hosts:
         for pid in host.pids():
             _kill(pid, signal.SIGKILL)
         host.node = host.leaving = host.command = None
+        host.frozen = False
         self._tell(number, "down", "host_down", how="crash")
 
     def freeze(self, number: int) -> None:
         """Nothing of the host's runs until `thaw`; its radio and its kernel go on."""
+        self.all[number].frozen = True
         for pid in self.all[number].pids():
             _kill(pid, signal.SIGSTOP)
         self._tell(number, "nothing", "host_frozen")
 
     def thaw(self, number: int) -> None:
+        self.all[number].frozen = False
         for pid in self.all[number].pids():
             _kill(pid, signal.SIGCONT)
         self._tell(number, "nothing", "host_thawed")
@@ -203,10 +216,10 @@ class Hosts:
 
     def end(self, grace: float) -> None:
         """End everything: nodes at once, for what they would still say is no part of the run; commands in order."""
+        nodes = [pid for host in self.all for pid in (host.node, host.leaving) if pid is not None]
+        for pid in nodes:
+            _kill(pid, signal.SIGKILL)
         for host in self.all:
-            for pid in (host.node, host.leaving):
-                if pid is not None:
-                    _kill(pid, signal.SIGKILL)
             if host.command is not None:
                 _kill(host.command, signal.SIGTERM)
                 _kill(host.command, signal.SIGCONT)
@@ -218,10 +231,10 @@ class Hosts:
             left -= {pid for pid, _ in reaped()}
         for pid in left:
             _kill(pid, signal.SIGKILL)
+        wait_for([*nodes, *left])
 
     def processor(self) -> float:
         """CPU seconds of all processes of this run that have ended."""
-        reaped()
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         return usage.ru_utime + usage.ru_stime
 
@@ -255,6 +268,15 @@ def reaped() -> list[tuple[int, int]]:
         if pid == 0:
             return found
         found.append((pid, status))
+
+
+def wait_for(pids: Iterable[int]) -> None:
+    """Wait for the end of children that are about to end or have."""
+    for pid in pids:
+        try:
+            os.waitpid(pid, 0)
+        except ChildProcessError:
+            continue  # `reaped` had it
 
 
 def _kill(pid: int, number: int) -> None:

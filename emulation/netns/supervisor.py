@@ -19,14 +19,15 @@ from heapq import heappop, heappush
 from emulation.medium import propagation_of
 from emulation.netns import fidelity, kernel, medium, probe
 from emulation.netns.channel import Channel
-from emulation.netns.fidelity import DELIVERED, PUBLISHED, RECORDS_LOST, UNSENT
+from emulation.netns.fidelity import DELIVERED, NEIGHBORS, PUBLISHED, RECORDS_LOST, SETTING_UP, UNSENT
 from emulation.netns.plan import Plan
-from emulation.netns.processes import Failed, Hosts, fork, reaped
+from emulation.netns.processes import Failed, Hosts, fork, reaped, wait_for
 from topologies.scenario import HostFault
 
-LEAD = 0.05, 0.001  # s from the word to the begin: for all, and for each host besides
+LEAD = 0.05, 0.002  # s from the word to the begin: for all, and for each host besides
 LAST_WORDS = 60.0  # s for the medium to write out what it has
 GRACE = 1.0  # s that commands have to end in order
+WATCHED = 1000  # hosts of which each is told in the reports of progress
 TICK = 1.0  # s between two reports of progress
 
 
@@ -119,8 +120,12 @@ class Supervisor:
 
     def _tick(self) -> None:
         words = [tally.words for tally in self._plan.nodes]
+        hosts = [{"epoch": host.epoch, "state": host.state(), "neighbors": word[NEIGHBORS],
+                  "published": word[PUBLISHED], "delivered": word[DELIVERED], "unsent": word[UNSENT]}
+                 for host, word in zip(self._hosts.all, words, strict=True)]
         self._caller.send({"now": self._now(), "published": sum(word[PUBLISHED] for word in words),
-                           "delivered": sum(word[DELIVERED] for word in words)})
+                           "delivered": sum(word[DELIVERED] for word in words),
+                           "hosts": hosts if len(hosts) <= WATCHED else None})
         self._at(self._now() + TICK, self._tick)
 
     def _supervise(self) -> bool:
@@ -160,6 +165,7 @@ class Supervisor:
         self._hosts.end(GRACE)
         if self._report is None:
             self._hear_medium()
+        wait_for([self._medium_pid])
         report = self._report
         measured = self._measured(report)
         because = fidelity.judge(measured, self._plan.scenario.run.fidelity, self._hosts.told())
@@ -173,6 +179,8 @@ class Supervisor:
         """The manifest's table fidelity but for the judgement."""
         plan = self._plan
         words = [tally.words for tally in plan.nodes]
+        setting_up = sum(word[SETTING_UP] for word in words) * 1e-9
+        hosts = self._hosts.processor() - report["whole_processor"] - setting_up
         return {"real_time": True, "medium": fidelity.lateness([plan.medium]),
                 "positions": fidelity.lateness([plan.positions]), "nodes": fidelity.lateness(plan.nodes),
                 "receptions": report["receptions"], "socket_drops": report["socket_drops"],
@@ -180,4 +188,4 @@ class Supervisor:
                 "records_lost": sum(word[RECORDS_LOST] for word in words),
                 "unsent": sum(word[UNSENT] for word in words), "medium_priority": report["priority"],
                 "medium_processors": round(report["processor"] / max(report["ended"], 1e-3), 3),
-                "node_processors": round(self._hosts.processor() / max(report["ended"], 1e-3), 3)}
+                "host_processors": round(max(hosts, 0.0) / max(report["ended"], 1e-3), 3)}

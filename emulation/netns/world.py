@@ -15,6 +15,7 @@ from emulation import rundir, runner
 from emulation.neighborhood import TRUTH_INTERVAL
 from emulation.netns import addresses, kernel, netlink
 from emulation.netns.channel import Channel, close_all_but
+from emulation.netns.forecast import forecast
 from emulation.netns.plan import Plan
 from emulation.netns.processes import Failed
 from emulation.netns.supervisor import Supervisor
@@ -24,6 +25,7 @@ from emulation.rundir import RunDirectory
 from emulation.runner import WorldError
 
 FILES_PER_HOST, FILES = 4, 64  # descriptors that the supervisor has open: for each host, besides
+ARP_ENTRIES = 8  # of a host among its neighbors, broadcast and multicast included
 FOLDERS = ("control", "programs")  # in the run directory while it lasts
 LEAVING = 10.0  # s for the last process to end when the run is over
 POLL = 0.2  # s after which a Ctrl-C is seen at the latest
@@ -50,14 +52,35 @@ def check(scenario) -> None:
         raise WorldError(str(error)) from None
 
 
-def run(scenario, out: Path | None = None, progress: Callable[[runner.Progress], None] | None = None) -> Path:
+def _crowded_tables(scenario) -> str:
+    """A warning when the kernel's table of neighbors, one for all namespaces, may be too small; else nothing."""
+    hosts = len(scenario.names)
+    try:
+        limit = int(Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3").read_text())
+    except (OSError, ValueError):
+        return ""
+    if scenario.netns.neighbors == "permanent" or hosts * ARP_ENTRIES <= limit:
+        return ""
+    return (f"the ARP tables of all {hosts} hosts together hold {limit} entries, and unicasts fail when they are full: "
+            f"set netns.neighbors = \"permanent\", or as root: sysctl net.ipv4.neigh.default.gc_thresh3="
+            f"{hosts * ARP_ENTRIES}")
+
+
+def run(scenario, out: Path | None = None, progress: Callable[[runner.Progress], None] | None = None,
+        say: Callable[[str], None] = lambda sentence: None) -> Path:
     """Run a scenario in namespaces and real time; returns the run directory, whose manifest tells how it went.
+
+    `say` takes the forecast of the load, and warnings.
 
     What was recorded of a run that failed midway is kept, and the manifest says why it failed. Raises
     WorldError for one that did not even begin, mobility.TraceError and rundir.RunDirError.
     """
     check(scenario)
     movement = scenario.movement()
+    expected = forecast(scenario, movement)
+    say(str(expected))
+    if warning := _crowded_tables(scenario):
+        say(warning)
     path = out or rundir.default_path(scenario.run.name, scenario.run.seed)
     caller = _Caller(scenario, progress)
     directory = RunDirectory(path, scenario.to_toml("trace.movements.gz"), world=scenario.run.world,
@@ -83,8 +106,9 @@ def run(scenario, out: Path | None = None, progress: Callable[[runner.Progress],
         raise
     finally:
         _tidy(path)
-        directory.finish(outcome, caller.now, reason, fidelity=caller.fidelity, epoch=caller.epoch,
+        directory.finish(outcome, caller.now, reason, epoch=caller.epoch,
                          truth={"link_exists": LINK_EXISTS, "looked_every": TRUTH_INTERVAL},
+                         fidelity={**caller.fidelity, "expected_processors": round(expected.processors, 2)},
                          workload=caller.workload)
     return path
 
@@ -148,7 +172,7 @@ class _Caller:
                 self.now = message["now"]
                 if self._progress is not None:
                     self._progress(runner.Progress(self.now, self._duration, message["published"],
-                                                   message["delivered"]))
+                                                   message["delivered"], message["hosts"]))
             if "ended" in message:
                 self.now, self.disk_full = message["ended"], message["disk_full"]
                 self.fidelity = {**message["fidelity"], "up_seconds": self.up}
