@@ -119,7 +119,7 @@ class Summary(Mapping):
             section = part
             lines.append(f"{head:<12} {name:<{label}}  {shown:>{value}}  {note}".rstrip())
         verdict = "holds" if self.correct else "VIOLATED, see the report"
-        lines.append(f"{'':<12} {'safety (nothing twice, unpublished, unsubscribed)'} {verdict}")
+        lines.append(f"{'Verdict':<12} safety (nothing twice, unpublished, unsubscribed) {verdict}")
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines)
 
