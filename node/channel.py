@@ -127,8 +127,6 @@ class Channel:
 
     def take(self) -> list[Flight]:
         """Parcels that the window lets go now; `transmitted` is to be called for each."""
-        if not self.queue:
-            return []
         oldest = next(iter(self.flights)) if self.flights else self.next_sequence
         taken = []
         while self.queue and self.next_sequence - oldest < self._window:

@@ -10,7 +10,7 @@ finds that cheaper. Retransmissions are unicast. The state of one channel is in 
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from node import wire
 from node.airtime import broadcast_is_cheaper
@@ -149,14 +149,16 @@ class Links:
         for channel in ready:
             if channel.closed:
                 continue
-            for flight in channel.take_lost():
-                self._put(outgoing, [(channel, flight)])
-            for flight in channel.take():
-                fresh.setdefault(flight.parcel, []).append((channel, flight))
+            if channel.lost:
+                for flight in channel.take_lost():
+                    self._put(outgoing, [(channel, flight)])
+            if channel.queue:
+                for flight in channel.take():
+                    fresh.setdefault(flight.parcel, []).append((channel, flight))
         for parcel, sends in fresh.items():
             for group in self._groups(parcel, sends):
                 self._put(outgoing, group)
-        self._add_acknowledgements(outgoing, [c for c in ready if not c.closed])
+        self._add_acknowledgements(outgoing, ready)
         for addressees, items in outgoing.items():
             self._transmit(addressees, items, now)
         for channel in ready:
@@ -181,12 +183,12 @@ class Links:
         outgoing.setdefault(tuple(c.far for c, _ in group), []).append((message, size, group))
 
     @staticmethod
-    def _add_acknowledgements(outgoing: dict[tuple[NodeId, ...], list[Item]], ready: list[Channel]) -> None:
+    def _add_acknowledgements(outgoing: dict[tuple[NodeId, ...], list[Item]], ready: Iterable[Channel]) -> None:
         """An ACK rides with whatever goes to its addressee; alone only if it can wait no longer."""
         for channel in ready:
-            if not channel.unacknowledged:
+            if not channel.unacknowledged or channel.closed:
                 continue
-            company = next((a for a in outgoing if channel.far in a), None)
+            company = next((a for a in outgoing if channel.far in a), None) if outgoing else None
             if company is not None:
                 outgoing[company].append((channel.acknowledgement(), ACK, []))
             elif channel.ack_now:
