@@ -48,10 +48,10 @@ class NodeConfig:
     digest: bool = True  # compare tables in HELLO and heal them
 
     # reconciliation
-    unsubscription_timer: float = 1.0  # s, T_u: what a lost link wanted is withdrawn at the latest
-    subscription_timer: float = 1.0  # s, T_s: `informed` tells what it held back
+    unsubscription_timer: float = 2.0  # s, T_u: what a lost link wanted is withdrawn at the latest
+    subscription_timer: float = 2.0  # s, T_s: `informed` tells what it held back
     activate_wait: float = 0.5  # s that a new link's end waits for the word of the old one
-    path_wait: float = 2.0  # s that a broker of a reconfiguration path waits for its next message
+    path_wait: float = 3.0  # s that a broker of a reconfiguration path waits for its next message
     flush: str = "broadcast"  # how FLUSH spreads: or "piggyback" (on subscriptions), "path" (where known)
 
     # records

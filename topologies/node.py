@@ -63,16 +63,16 @@ class Node(Section):
     merge_wait: Positive = Field(0.3, le=60, description="s: a leader collects offers to merge")
 
     unsubscription_timer: Positive = Field(
-        1.0, le=3600, description="s: T_u, after which what a lost link wanted is withdrawn"
+        2.0, le=3600, description="s: T_u, after which what a lost link wanted is withdrawn"
     )
     subscription_timer: Positive = Field(
-        1.0, le=3600, description="s: T_s, after which informed tells a new link what it held back"
+        2.0, le=3600, description="s: T_s, after which informed tells a new link what it held back"
     )
     activate_wait: Positive = Field(
         0.5, le=3600, description="s: the end of a new link waits for the word of the old one"
     )
     path_wait: Positive = Field(
-        2.0, le=3600, description="s: a broker of a reconfiguration path waits for its next message"
+        3.0, le=3600, description="s: a broker of a reconfiguration path waits for its next message"
     )
     flush: Literal["broadcast", "piggyback", "path"] = Field(
         "broadcast", description="how FLUSH spreads: to all, on subscriptions, along the path"

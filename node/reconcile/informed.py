@@ -47,6 +47,7 @@ class Informed(Notified):
         super().__init__(core)
         self._waiting: dict[LinkId, Waiting] = {}  # by the new link
         self._tagged: dict[LinkId, Timer] = {}  # by the new link: T_s
+        self._overtaken: dict[LinkId, list[FilterHash]] = {}  # P of what FLUSH made an old end process
         self._words: OrderedDict[LinkId, dict[int, tuple[FilterHash, ...]]] = OrderedDict()  # rid -> part -> P
         self.routed_messages |= {wire.InformedActivate: self._activate_received}
 
@@ -87,12 +88,24 @@ class Informed(Notified):
         route = path[:turn + 1] if self._me == path[0] else path[:turn:-1]
         if len(route) == 1:
             return
-        only = [wanted.hash for wanted in self._routing.kept(rid)
-                if not self._routing.table.hops_of(wanted.hash)]
+        only = self._overtaken.pop(rid, None) or self._only(rid)
         size = min((ROOM - ID * len(route)) // HASH, 256)
         pieces = [tuple(only[i:i + size]) for i in range(0, len(only), size)] or [()]
         for part, piece in enumerate(pieces):
             self._core.relay(route, wire.InformedActivate(rid, part, len(pieces), piece))
+
+    def _only(self, rid: LinkId) -> list[FilterHash]:
+        """P: what is wanted towards the lost neighbor only."""
+        return [wanted.hash for wanted in self._routing.kept(rid) if not self._routing.table.hops_of(wanted.hash)]
+
+    def _process_pending(self, rid: LinkId, cause: str) -> None:
+        """[6]; over radio FLUSH may be here before the tree names the new link, and ACTIVATE before the UNSUBs."""
+        only = self._only(rid) if cause == "flush" else None
+        super()._process_pending(rid, cause)
+        if only:
+            self._overtaken[rid] = only
+            if len(self._overtaken) > WORDS:
+                del self._overtaken[next(iter(self._overtaken))]
 
     # ---- the new end ------------------------------------------------------------------------------
     def _activate_received(self, route: Path, message: wire.InformedActivate) -> None:
