@@ -90,17 +90,14 @@ class Graph:
 
         `uniform`: all such links are equally likely. `shared`: those that share an old end are, and no others.
         `seeker`: one of the old ends, equally likely, seeks; all that it may find on the other side are equally
-        likely (where that is its old neighbor alone, the lost link comes back).
+        likely (where that is its old neighbor alone, the lost link comes back). An old end that has no room for another
+        neighbor is passed over.
         """
         ends = list(lost)
         parts = [self.part(end) for end in ends]
         sides = [[node for node in part if len(self.near[node]) < self.degree] for part in parts]
-        if rule != "uniform":
-            rest = len(sides[1]) - (ends[1] in sides[1]), len(sides[0]) - (ends[0] in sides[0])
-            if rule == "seeker":
-                keep = chance.randrange(2)
-            else:
-                keep = int(chance.randrange(max(sum(rest), 1)) >= rest[0])
+        keep = self._kept(ends, sides, rule, chance)
+        if keep is not None:
             sides[keep] = [ends[keep]]
         while True:
             new = [side[chance.randrange(len(side))] for side in sides]
@@ -108,6 +105,18 @@ class Graph:
                 break
         back, onward = (self._way(part, node) for part, node in zip(parts, new))
         return tuple(back[::-1]) + tuple(onward)
+
+    @staticmethod
+    def _kept(ends: list[int], sides: list[list[int]], rule: str, chance: random.Random) -> int | None:
+        """Which of the old ends is an end of the new link; None: any link will do, also where both old ends have
+        found other neighbors meanwhile and have no room."""
+        able = [place for place in (0, 1) if ends[place] in sides[place]]
+        if rule == "uniform" or not able:
+            return None
+        if rule == "seeker" or len(able) == 1:
+            return able[chance.randrange(len(able))]
+        # as many links to choose from as there are others on the far side
+        return int(chance.randrange(max(len(sides[0]) + len(sides[1]) - 2, 1)) >= len(sides[1]) - 1)
 
     @staticmethod
     def _way(part: dict[int, int], node: int) -> list[int]:

@@ -20,7 +20,7 @@ from node.ids import LinkId
 from node.trees import scripted
 
 BIN = 0.1  # s, of what is told over time
-WAIT = 2.0  # s that a dispatcher waits for a word of another: never needed while nothing is lost
+WAIT = 0.5  # s that a dispatcher waits for the word of another, which may be lost when reconfigurations overlap
 
 
 def run(parameters: Parameters) -> dict:

@@ -1,0 +1,240 @@
+"""The reproduction: weights, points and intervals, the sweep on Spark, what happens to damage and failures, the page."""
+from __future__ import annotations
+
+import csv
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from scipy import stats
+
+from analysis import AnalysisError
+from analysis.reproduction import claims, cost, figures, results, sweep, tables
+from analysis.reproduction.figures import Panel, Series, curves
+from analysis.reproduction.reproduce import reproduce
+from node import schema
+from tests.cli.command import roamcast
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = {"dispatchers": 12, "available": 12, "patterns": 2, "subscribers": 0.5}
+TINY = (Panel(14, "a", "Tiny", "cost", "cost", ("rate", (3, 6)), "rate", curves("strawman", "informed"), SMALL),
+        Panel(14, "b", "Tiny", "improvement", "%", ("rate", (3, 6)), "rate", curves("informed"), SMALL))
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """The evaluation with one small figure."""
+    monkeypatch.setattr(figures, "PANELS", TINY)
+    monkeypatch.setattr("analysis.reproduction.reproduce.of", lambda chosen: TINY)
+
+
+def result(**sent) -> dict:
+    bins = [0] * 80
+    return {"parameters": {"first": 3.0, "last": 7.0, "settled": 2.0, "repair": 0.1, "dispatchers": 10, "rate": 3.0,
+                           "protocol": "timed"},
+            "bin": 0.1, "reconfigurations": 4, "sent": sent, "misrouted": [1] * 80, "events": [10] * 80, "messages": [20] * 80,
+            "involved": [2, 4, 2, 4], "due": bins, "made": bins, "published": bins, "receivers": bins}
+
+
+def test_weights_are_table_two_and_name_messages_that_exist():
+    weights = cost.weights()
+    assert set(weights) <= set(schema.messages())
+    assert [weights[name] for name in ("SUB", "UNSUB", "EVENT", "FLUSH", "REC_ACK")] == [(1, 0), (1, 0), (1, 0), (0.1, 0), (0.1, 0)]
+    assert weights["REC"] == weights["INFORMED_ACTIVATE"] == (0, 1)
+    reconciling = {name for name, table in schema.messages().items()
+                   if table.family == "reconcile" and table.scope == "link" or name == "INFORMED_ACTIVATE"}
+    assert reconciling <= set(weights), "a message of a reconciler without a weight would be free"
+
+
+def test_normalized_cost_is_counted_by_hand():
+    one = result(SUB={"messages": 7, "patterns": 7}, FLUSH={"messages": 30, "patterns": 0},
+                 REC={"messages": 3, "patterns": 40}, REC_ACK={"messages": 2, "patterns": 0})
+    assert cost.normalized(one) == pytest.approx(7 + 3 + 40 + 0.2 + 50)  # 50 bins from 3 s on, a misrouted event each
+    assert cost.absolute(one) == 7 + 30 + 3 + 2 + 50
+    assert cost.involved(one) == pytest.approx(0.3)
+    assert cost.good(one) == 40 * 10 - 40
+    assert cost.traffic(one) == 40 * 20
+
+
+def test_intervals_are_students():
+    values = [3.0, 5.0, 4.0, 8.0]
+    low, high = stats.t.interval(0.95, 3, loc=5.0, scale=stats.sem(values))
+    assert tables.mean(values) == pytest.approx((5.0, low, high, 4))
+    assert math.isnan(tables.mean([1.0]).low)
+    # a ratio that is the same for every seed has no spread, however the seeds differ
+    assert tables.less([(10, 40), (20, 80), (5, 20)]) == pytest.approx((75, 75, 75, 3))
+    assert tables.less([]) == tables.NOTHING or math.isnan(tables.less([]).mean)
+
+
+def test_figures_are_12_to_29_and_their_parameters_exist():
+    from emulation.overlay import Parameters
+
+    assert figures.FIGURES == tuple(range(12, 30))
+    for panel in figures.of(figures.FIGURES):
+        for x in panel.sweep[1]:
+            for series in panel.series:
+                Parameters.of(sweep.parameters(panel, series, x, 1, {"replacement": "seeker"}))
+    assert len({panel.name for panel in figures.PANELS}) == len(figures.PANELS)
+
+
+def test_runs_are_shared_between_figures():
+    alone = [len(sweep.runs(figures.of((number,)), 2, {})) for number in (14, 27)]
+    assert alone[0] == alone[1] == len(sweep.runs(figures.of((14, 27)), 2, {}))
+    # strawman has no timers: one run a seed serves all of a sweep over one
+    timers = [run for run in sweep.runs(figures.of((19,)), 1, {}) if run["protocol"] == "strawman"]
+    assert len(timers) == 1
+
+
+def test_a_sweep_is_resumed_and_damage_is_redone(tiny, tmp_path):
+    first = reproduce(tmp_path, (14,), seeds=2)
+    assert (first.done, first.damaged, first.tables.runs, first.tables.wrong) == (8, 0, 8, 0)
+    files = sorted((tmp_path / "results").iterdir())
+    assert len(files) == 8
+    before = {path.name: path.read_bytes() for path in files}
+    points = dict(first.tables.points)
+
+    assert reproduce(tmp_path, (14,), seeds=2).done == 0
+
+    files[0].write_bytes(before[files[0].name][:-40])  # torn
+    files[1].write_bytes(before[files[1].name].replace(b'"SUB":{"messages":', b'"SUB":{"messages":1', 1))  # altered
+    files[2].unlink()
+    kept = files[3].stat().st_mtime_ns
+    again = reproduce(tmp_path, (14,), seeds=2)
+    assert (again.done, again.damaged) == (3, 2)
+    assert again.tables.points == points  # the same to the last bit
+    assert files[3].stat().st_mtime_ns == kept
+
+    more = reproduce(tmp_path, (14,), seeds=3)
+    assert more.done == 4
+    with (tmp_path / "figure-14a.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {(row["series"], row["rate"]) for row in rows} == {(p, r) for p in ("strawman", "informed") for r in ("3", "6")}
+    assert all(row["runs"] == "3" and float(row["low"]) < float(row["mean"]) < float(row["high"]) for row in rows)
+    assert (tmp_path / "figure-14b.svg").read_text().count("<svg") == 1
+    assert (tmp_path / "figure-14b.png").stat().st_size > 5000
+
+
+def test_a_run_that_fails_is_one_missing_point(tiny, tmp_path, monkeypatch):
+    bad = (TINY[0]._replace(series=(*TINY[0].series, Series("path", {"protocol": "path", "degree": 2}))), TINY[1])
+    monkeypatch.setattr("analysis.reproduction.reproduce.of", lambda chosen: bad)
+    found = reproduce(tmp_path, (14,), seeds=1)
+    assert found.tables.runs == 4 and len(found.tables.missing) == 2
+    assert "degree: found 2; from 3 to 64" in found.tables.missing[0]
+    assert math.isnan(found.tables.at("14a", "path", 3).mean)
+    assert not math.isnan(found.tables.at("14a", "informed", 3).mean)
+    assert "2 runs are missing" in found.page.read_text()
+    assert reproduce(tmp_path, (14,), seeds=1).retried == 2
+
+
+def test_a_run_that_takes_its_process_with_it_is_one_missing_point(tmp_path, monkeypatch):
+    """The rest of the batch goes on in another process."""
+    given = [SMALL | {"protocol": "strawman", "rate": rate, "seed": 1} for rate in (3, 4, 5)]
+    doomed = results.key(given[1])
+    program = tmp_path / "python"
+    program.write_text(f"""#!{sys.executable}
+import os, sys
+sys.path.insert(0, {str(ROOT)!r})
+from emulation.overlay import batch
+keep = batch.keep
+batch.keep = lambda path, result: os.abort() if path.stem == {doomed!r} else keep(path, result)
+from cli.main import main
+sys.exit(main(sys.argv[3:]))
+""")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    folder = tmp_path / "results"
+    folder.mkdir()
+    assert sweep.run_batch((given, str(folder))) == 2
+    found = [results.read(folder / f"{results.key(one)}.json") for one in given]
+    assert ["failed" in one for one in found] == [False, True, False]
+    assert "the process ended with -6" in found[1]["failed"]
+
+
+def test_an_interrupted_sweep_keeps_what_is_done(tmp_path):
+    out = tmp_path / "out"
+    program = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from analysis.reproduction import reproduce, sweep
+from tests.analysis.test_reproduction import TINY
+slow = tuple(panel._replace(base=panel.base | {{"publish": 40.0}}) for panel in TINY)
+reproduce.of = lambda chosen: slow
+sweep.BATCH = 0.01
+reproduce.reproduce(__import__("pathlib").Path({str(out)!r}), (14,), seeds=30, master="local[1]")
+"""
+    process = subprocess.Popen([sys.executable, "-c", program], start_new_session=True, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + 60
+        while time.monotonic() < until and len(list(out.glob("results/*.json"))) < 2:
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait(30)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    done = list(out.glob("results/*.json"))
+    assert 2 <= len(done) < 120
+    assert all("failed" not in results.read(path) for path in done)
+    slow = [panel._replace(base=panel.base | {"publish": 40.0}) for panel in TINY]
+    todo, damaged, _ = results.missing(out / "results", sweep.runs(slow, 30, {"replacement": "seeker"}))
+    assert (len(todo), damaged) == (120 - len(done), 0)
+
+
+def test_every_claim_of_the_issue_is_judged_or_says_what_is_missing():
+    found = claims.judge(tables.Tables())
+    assert {one.verdict for one in found} == {"unmeasured"}
+    about = " ".join(f"{one.figure} {one.says}" for one in found)
+    for said in ("0.0988", "exactly 100 %", "3.44", "90.9", "75 %", "20 points", "10 points", "40 %", "notified becomes worse",
+                 "T_u = t_rep", "T_s + t_rep", "misrouted", "1:2", "1:10", "about twice", "less inside", "90 % fewer", "up to 50 %",
+                 "up to 80 %"):
+        assert said in about, said
+
+
+@pytest.mark.parametrize("stated, point, percent, verdict", [
+    (3.44, tables.Point(3.5, 3.4, 3.6, 30), False, "agrees"),
+    (3.44, tables.Point(4.2, 3.2, 5.2, 3), False, "agrees"),  # within the interval
+    (3.44, tables.Point(4.2, 4.1, 4.3, 30), False, "close"),
+    (3.44, tables.Point(7.5, 7.0, 8.0, 30), False, "differs"),
+    (75, tables.Point(79, math.nan, math.nan, 1), True, "agrees"),
+    (75, tables.Point(66, math.nan, math.nan, 1), True, "close"),
+    (75, tables.Point(60, math.nan, math.nan, 1), True, "differs"),
+])
+def test_verdicts_on_numbers(stated, point, percent, verdict):
+    assert claims.near(stated, point, percent) == verdict
+
+
+def test_verdicts_on_orders_can_go_either_way():
+    found = tables.Tables()
+    for name, value in zip(("strawman", "path", "informed", "notified", "timed"), (1, 2, 3, 4, 5)):
+        found.points["22", name, 50.0] = tables.Point(value, value, value, 3)
+    says = [claim for claim in claims.CLAIMS if claim[0] == "22" and "from least to most" in claim[1]][0]
+    assert says[2](found)[1] == "agrees"
+    found.points["22", "path", 50.0] = tables.Point(9, 9, 9, 3)
+    assert says[2](found)[1] == "differs"
+
+
+def test_figures_and_seeds_that_are_not_there_are_told(tmp_path):
+    with pytest.raises(AnalysisError, match="figure 11: section V has 12 to 29"):
+        reproduce(tmp_path, (11,))
+    with pytest.raises(AnalysisError, match="seeds: found 0"):
+        reproduce(tmp_path, (14,), seeds=0)
+
+
+def test_the_command_line_of_one_run_and_of_a_batch(tmp_path):
+    done = roamcast("overlay", "protocol=informed", "dispatchers=12", "available=12", "patterns=2", cwd=tmp_path)
+    assert done.returncode == 0
+    assert re.search(r"^INFORMED_ACTIVATE +\d", done.stdout, re.M) and "tables at the end: right" in done.stdout
+    assert roamcast("overlay", "protocol=inform", cwd=tmp_path).returncode == 2
+    lines = tmp_path / "batch"
+    lines.write_text('{"key": "a", "parameters": {"dispatchers": 12, "available": 12}}\n{"key": "b", "parameters": {"rho": 3}}\n')
+    done = roamcast("overlay", "--batch", lines, "--out", "out", cwd=tmp_path)
+    assert done.returncode == 1
+    assert results.read(tmp_path / "out" / "a.json")["reconfigurations"] == 12
+    assert "rho: no such parameter" in results.read(tmp_path / "out" / "b.json")["failed"]
