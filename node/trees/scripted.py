@@ -17,10 +17,15 @@ Notify = Callable[[NodeId, str, tuple], None]  # node, notice of the core, its a
 
 
 class Script:
-    """A forest of nodes 0..n-1. `notify(node, notice, arguments)` is called for each notice; nothing is queued."""
+    """A forest of nodes 0..n-1. `notify(node, notice, arguments)` is called for each notice; nothing is queued.
 
-    def __init__(self, nodes: int, notify: Notify) -> None:
+    With `rooted` (for routing that asks for the parent, hierarchical.py) a node hears tree_changed when its
+    parent is another one.
+    """
+
+    def __init__(self, nodes: int, notify: Notify, rooted: bool = False) -> None:
         self._notify = notify
+        self._rooted = rooted
         self._incarnations = 0
         self.neighbors: list[dict[NodeId, LinkId]] = [{} for _ in range(nodes)]
         self.links: dict[LinkId, None] = {}  # those that exist, oldest first
@@ -29,19 +34,23 @@ class Script:
     # ---- what happens -----------------------------------------------------------------------
     def join(self, a: NodeId, b: NodeId) -> LinkId:
         """A link that replaces none. ValueError if it would close a cycle."""
+        before = self._standing()
         link = self._open(a, b)
+        self._tell_parents(before)
         for node in (a, b):
             self._notify(node, "gained", (link,))
         return link
 
     def cut(self, link: LinkId) -> None:
         """The link breaks, and both of its ends notice."""
+        before = self._standing()
         del self.links[link]
         self._parents = None
         for node, far in (link[:2], link[1::-1]):
             del self.neighbors[node][far]
         for node in link[:2]:
             self._notify(node, "lost", (link, "scripted"))
+        self._tell_parents(before)
 
     def replace(self, rid: LinkId, near: Edge, far: Edge, name_path: bool = True) -> LinkId:
         """Replace a link that was cut: `near` = (its near end, near end of the new link), `far` likewise.
@@ -49,7 +58,9 @@ class Script:
         Without `name_path`, as a tree that could not find out: path None, and the far old end is not told.
         """
         path = (*self.path(*near), *reversed(self.path(*far)))
+        before = self._standing()
         new = self._open(near[1], far[1])
+        self._tell_parents(before)
         told = path if name_path else None
         for node, role in ((near[0], "old_near"), (far[0], "old_far"), (near[1], "new_near"), (far[1], "new_far")):
             if name_path or role != "old_far":
@@ -72,6 +83,14 @@ class Script:
         self.neighbors[a][b] = self.neighbors[b][a] = link
         self._parents = None
         return link
+
+    def _standing(self) -> list[NodeId | None]:
+        return [self.parent(node) for node in range(len(self.neighbors))] if self._rooted else []
+
+    def _tell_parents(self, before: list[NodeId | None]) -> None:
+        for node, (old, new) in enumerate(zip(before, self._standing())):
+            if old != new:
+                self._notify(node, "tree_changed", ())
 
     # ---- what there is ------------------------------------------------------------------------
     def component(self, node: NodeId) -> list[NodeId]:
@@ -160,7 +179,7 @@ class Scripted:
         return TreeStatus(path[-1], 0, len(path) - 1, path[1] if len(path) > 1 else None, False)
 
     def notice(self, name: str, arguments: tuple) -> None:
-        """A notice of the script: lost, gained, replaced or abandoned."""
+        """A notice of the script: lost, gained, replaced, abandoned or tree_changed."""
         getattr(self._core, name)(*arguments)
 
     def neighbor_up(self, peer: Peer) -> None:

@@ -270,11 +270,11 @@ races = st.tuples(st.sampled_from(range(4, 7)), shapes, flushes, st.just(2), st.
 histories = wide | races
 
 
-def run(history, reconciler, forwarding="identity", events=True):
+def run(history, reconciler, forwarding="identity", events=True, make=History, **config):
     """Run what `histories` drew to its quiet end and check it; returns the History. A failure carries the history."""
     nodes, parents, flush, filters, start, operations = history
     edges = [(node, node - 1 - parents[node - 1] % min(node, 3)) for node in range(1, nodes)]
-    one = History(nodes, edges, reconciler, filters, forwarding=forwarding, flush=flush)
+    one = make(nodes, edges, reconciler, filters, forwarding=forwarding, flush=flush, **config)
     try:
         for subscription in start:
             one.operation("subscribe", *subscription)

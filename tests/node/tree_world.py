@@ -14,6 +14,7 @@ from node.config import NodeConfig
 from node.ids import LinkId, Peer
 from node.reconcile.strawman import Strawman
 from node.routing.forwarding import SubscriptionForwarding
+from node.routing.hierarchical import HierarchicalForwarding
 from node.trees.scripted import Script, Scripted
 
 
@@ -118,6 +119,9 @@ class Core:
     def replaced(self, *arguments):
         self.reconciler.replaced(*arguments)
 
+    def tree_changed(self):
+        self.routing.tree_changed()
+
     def abandoned(self, rid):
         self.reconciler.abandoned(rid)
 
@@ -140,7 +144,7 @@ class TreeWorld:
     def __init__(self, nodes, forwarding="identity", reconciler=Strawman, edges=(), strategy=SubscriptionForwarding,
                  **config):
         config = NodeConfig(forwarding=forwarding, digest=False, **config)
-        self.script = Script(nodes, self._notify)
+        self.script = Script(nodes, self._notify, rooted=strategy is HierarchicalForwarding)
         self.queues = {}  # (link, receiver) -> deque of messages
         self.open = set()  # (link, node): this end knows the link and has not heard of its loss
         self.notices = [deque() for _ in range(nodes)]  # (notice, arguments) a node is yet to hear
