@@ -20,6 +20,7 @@ PROGRAMS = {  # what tests start besides Python (their marker `needs`), and Debi
     "chromedriver": "chromium-driver",
     "tshark": "tshark",
     "ip": "iproute2",
+    "babeld": "babeld",
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -307,10 +308,64 @@ def test_the_self_check_names_a_pair(tmp_path, monkeypatch, places, told):
 
 
 def test_an_overloaded_run_says_so(tmp_path):
-    tight = CHAIN.replace(LIMITS, "[run.fidelity]\nmedium = 1e-9\n").replace("duration = 5", "duration = 3")
-    done = command("run", str(runs.scenario_file(tmp_path, tight)), "--out", str(tmp_path / "run"), "--no-analysis")
-    assert done.returncode == 3 and "THIS RUN IS NOT VALID" in done.stderr
-    assert "how late the medium ran" in done.stderr and "run.fidelity.medium" in done.stderr
+    """The medium is kept from running for a while, as by a machine that has too much to do."""
+    out = tmp_path / "run"
+    with going(runs.scenario_file(tmp_path, CHAIN.replace(LIMITS, "")), out) as process:
+        medium = medium_of(out)
+        for _ in range(3):
+            os.kill(medium, signal.SIGSTOP)
+            time.sleep(0.7)
+            os.kill(medium, signal.SIGCONT)
+            time.sleep(0.3)
+        _, loud = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 3 and "THIS RUN IS NOT VALID" in loud
+    assert "how late the medium ran is" in loud and "run.fidelity.medium = 10 ms" in loud
+    fidelity = runs.manifest(out)["fidelity"]
+    assert not fidelity["valid"] and 0.3 < fidelity["medium"]["p99"] <= fidelity["medium"]["worst"] < 1.5
+
+
+def test_a_full_disk_ends_the_run_and_keeps_what_was_written(tmp_path):
+    scenario = runs.scenario_file(tmp_path, CHAIN.replace("duration = 5", "duration = 60"))
+    out = tmp_path / "run"
+    done = subprocess.run([sys.executable, "-P", "-m", "cli", "run", str(scenario), "--out", str(out), "--no-analysis"],
+                          env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000)))
+    assert done.returncode == 1 and "The disk is full (" in done.stdout, done
+    manifest = runs.manifest(out)
+    assert manifest["outcome"] == "disk_full" and 0 < manifest["ended"] < 60
+    assert len(runs.of_kind(out, "node_started")) == 3
+
+
+@pytest.mark.needs("ip", "babeld")
+def test_an_unmodified_routing_daemon_over_the_moving_radio(tmp_path):
+    """babeld from Debian on a row of hosts whose last one walks up to the first."""
+    places = [([0.0], [[0.0, 0.0]]), ([0.0], [[100.0, 0.0]]), ([0.0], [[200.0, 0.0]]),
+              ([0.0, 8.0, 12.0], [[300.0, 0.0], [300.0, 0.0], [0.0, 100.0]])]
+    walk = mobility.Movement([str(k) for k in range(4)], [mobility.Trajectory(np.array(times), np.array(points))
+                                                          for times, points in places], 60.0)
+    mobility.write(walk, tmp_path / "walk.movements", "bonnmotion")
+    scenario = runs.scenario_file(tmp_path, f"""
+    [run]
+    duration = 60
+    world = "netns"
+    {LIMITS}
+    [mobility]
+    trace = "walk.movements"
+    [hosts]
+    node = false
+    command = ["sh", "-c", "exec babeld -w -h 0.5 -H 0.5 -I $ROAMCAST_RUN/$ROAMCAST_HOST.pid -S '' wlan0"]
+    """)
+    out = tmp_path / "run"
+    with going(scenario, out) as process:
+        def route() -> str:
+            shown = command("exec", str(out), "0", "--", "ip", "route", "show", str(addresses.ipv4(3)))
+            return shown.stdout
+        until(lambda: f"via {addresses.ipv4(1)} dev wlan0 proto babel" in route(), "no route along the row")
+        until(lambda: f"via {addresses.ipv4(3)} dev wlan0 proto babel" in route(), "the route does not follow the host")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert not runs.of_kind(out, "node_started") and runs.of_kind(out, "host_up")
 
 
 def test_bad_input_is_a_sentence(tmp_path, monkeypatch):
