@@ -19,6 +19,7 @@ PR_SET_PDEATHSIG, PR_SET_TIMERSLACK = 1, 29
 TUNSETIFF, TUNSETIFINDEX = 0x400454CA, 0x400454DA
 IFF_TAP, IFF_NO_PI = 0x0002, 0x1000
 NICE = -10  # of nodes
+PRIORITY = 10  # of the medium among real-time processes (1 to 99)
 TUN = "/dev/net/tun"
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -139,7 +140,7 @@ def allow_files(wanted: int) -> int:
 def prefer() -> str:
     """Put this process before all others where that is allowed; what it got, in words."""
     try:
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(PRIORITY))
         return "real-time"
     except OSError:
         return "normal"

@@ -2,7 +2,7 @@
 
 It is the init of a pid namespace, so that nothing outlives it. It has the hosts and the medium made,
 connectivity checked and the run begun for all at one instant, strikes the scenario's faults at their times,
-and ends the run. It tells its caller, in messages: {"hosts": s}, {"began", "epoch", "up"}, {"now", "published",
+and ends the run. It tells its caller, in messages: {"made": s}, {"began", "epoch", "up"}, {"now", "published",
 "delivered"} every second, at last {"ended"} or {"failed": sentence}.
 """
 from __future__ import annotations
@@ -24,7 +24,8 @@ from emulation.netns.plan import Plan
 from emulation.netns.processes import Failed, Hosts, fork, reaped, wait_for
 from topologies.scenario import HostFault
 
-LEAD = 0.05, 0.002  # s from the word to the begin: for all, and for each host besides
+LEAD = 0.05, 0.002  # s from the word to the begin of the run: for all, and for each host besides
+PROBE_LEAD = 0.05, 0.0002  # the same of the self-check, for which nothing is to be prepared
 LAST_WORDS = 60.0  # s for the medium to write out what it has
 GRACE = 1.0  # s that commands have to end in order
 WATCHED = 1000  # hosts of which each is told in the reports of progress
@@ -55,7 +56,7 @@ class Supervisor:
                                               keep=[*taps, *spaces, self._plan.poll.fileno()])
         for tap in taps:
             os.close(tap)
-        self._caller.send({"hosts": round(time.monotonic() - begun, 3)})
+        self._caller.send({"made": round(time.monotonic() - begun, 3)})
         if self._plan.scenario.netns.self_check:
             self._self_check()
         self._begin(begun)
@@ -67,7 +68,7 @@ class Supervisor:
         expected = probe.reception(plan.movement, plan.scenario.radio, propagation, plan.late())
         heard: list[set[int]] = [set() for _ in range(plan.hosts)]
         for _ in range(probe.ROUNDS):
-            begins = time.monotonic() + self._lead()
+            begins = time.monotonic() + PROBE_LEAD[0] + PROBE_LEAD[1] * plan.hosts
             self._medium.send({"probe": begins + plan.hosts * probe.SLOT + probe.SETTLE})
             for host in hosts.all:
                 host.channel.send({"probe": begins})
@@ -82,7 +83,7 @@ class Supervisor:
         """Have all nodes prepared, then name the instant at which the run begins."""
         plan, hosts, late = self._plan, self._hosts, self._plan.late()
         hosts.prepare(late)
-        self._began = time.monotonic() + self._lead()
+        self._began = time.monotonic() + LEAD[0] + LEAD[1] * plan.hosts
         epoch = time.time() + (self._began - time.monotonic())
         self._medium.send({"began": self._began, "epoch": epoch})
         hosts.begin(self._began, late)
@@ -93,9 +94,6 @@ class Supervisor:
             if isinstance(fault, HostFault):
                 self._at(fault.at, partial(getattr(hosts, fault.action), fault.host))
         self._at(TICK, self._tick)
-
-    def _lead(self) -> float:
-        return LEAD[0] + LEAD[1] * self._plan.hosts
 
     def _write_live(self) -> None:
         """live.json: how `roamcast exec` finds the hosts of this run while it lasts."""
@@ -188,4 +186,5 @@ class Supervisor:
                 "records_lost": sum(word[RECORDS_LOST] for word in words),
                 "unsent": sum(word[UNSENT] for word in words), "medium_priority": report["priority"],
                 "medium_processors": round(report["processor"] / max(report["ended"], 1e-3), 3),
+                "setting_up_processor_seconds": round(setting_up, 3),
                 "host_processors": round(max(hosts, 0.0) / max(report["ended"], 1e-3), 3)}

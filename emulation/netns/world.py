@@ -134,7 +134,8 @@ class _Caller:
         self.stopping = False  # set by Ctrl-C
         self.now = 0.0
         self.epoch: float | None = None
-        self.up: float | None = None  # s from the first process to the begin of the run
+        self.made: float | None = None  # s until all hosts were there
+        self.up: float | None = None  # s until the run began, the self-check included
         self.fidelity: dict[str, object] = {}
         self.workload: dict[str, int] = {}
         self.disk_full: str | None = None
@@ -168,6 +169,7 @@ class _Caller:
                 raise WorldError(message["failed"])
             self.epoch = message.get("epoch", self.epoch)
             self.up = message.get("up", self.up)
+            self.made = message.get("made", self.made)
             if "now" in message:
                 self.now = message["now"]
                 if self._progress is not None:
@@ -175,7 +177,7 @@ class _Caller:
                                                    message["delivered"], message["hosts"]))
             if "ended" in message:
                 self.now, self.disk_full = message["ended"], message["disk_full"]
-                self.fidelity = {**message["fidelity"], "up_seconds": self.up}
+                self.fidelity = {**message["fidelity"], "hosts_made_seconds": self.made, "up_seconds": self.up}
                 self.workload = message["workload"]
                 return
 
