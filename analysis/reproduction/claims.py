@@ -133,6 +133,15 @@ def rec(panel: str, x: str) -> Callable[[Tables], tuple[str, str]]:
     return check
 
 
+def carrying(x: str) -> Callable[[Tables], tuple[str, str]]:
+    """Each REC of the head path and over the new link is acknowledged; those of the tail carry nothing."""
+    def check(tables: Tables) -> tuple[str, str]:
+        messages, cost = at(tables, "13a", "path REC_ACK messages", x), at(tables, "13a", "path REC normalized", x)
+        return (f"{told(messages, 2)} REC, {told(cost)} normalized: {cost.mean / messages.mean:.1f} patterns each",
+                worst(near(3.44, messages), near(90.9, cost)))
+    return check
+
+
 def ordered(panel: str, x: object, names: Sequence[str], digits: int = 1) -> Callable[[Tables], tuple[str, str]]:
     """The first of the names has least."""
     def check(tables: Tables) -> tuple[str, str]:
@@ -310,6 +319,8 @@ CLAIMS: tuple[tuple[str, str, Callable[[Tables], tuple[str, str]]], ...] = (
     ("12", "delivery is only marginally affected at the low rate, negatively at the high one", steady),
     ("13", "REC: 3.44 messages absolute, 90.9 normalized (read: any link that reconnects may replace)",
      rec("13a", "uniform")),
+    ("13", "... (the same, counting the REC that carry patterns: those of the head path and the new link)",
+     carrying("uniform")),
     ("13", "... (read: any that shares an old end)", rec("13a", "shared")),
     ("13", "... (read: an old end, by chance, seeks a new neighbor)", rec("13a", "seeker")),
     ("13", "... (and leaves have the low numbers, so that mostly they begin)", rec("13b", "leaves")),

@@ -48,7 +48,7 @@ def curves(*protocols: str, **overrides) -> tuple[Series, ...]:
 
 
 RULES = ("uniform", "shared", "seeker")
-SCALE = ("dispatchers", tuple(range(50, 501, 50)))
+SCALE = ("dispatchers", (50, 100, 150, 200, 300, 400, 500))
 PATTERNS = ("available", (25, 50, 75, 96, 125, 150, 200, 250, 300))
 DENSITY = ("subscribers", (0.03, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0))
 RATES = ("rate", (1, 2, 3, 5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 400))
