@@ -21,6 +21,8 @@ links of the path exchange snapshots of all that was told.
 """
 from __future__ import annotations
 
+from collections import OrderedDict
+
 from node import wire
 from node.environment import Timer
 from node.ids import LinkId
@@ -62,6 +64,7 @@ class ReconfigurationPath(Informed):
         super().__init__(core)
         self._course: Course | None = None
         self._substituted: dict[LinkId, Replacement] = {}  # at a far old end: rid -> what informed.py would do
+        self._refusals: OrderedDict[LinkId, Path] = OrderedDict()  # PATH_REFUSED that came before the tree's notice
         self.link_messages |= {wire.Reserve: self._reserve_received, wire.Reserved: self._reserved_received,
                                wire.Rec: self._rec_received, wire.RecAck: self._rec_ack_received,
                                wire.Broken: self._broken_received}
@@ -85,6 +88,8 @@ class ReconfigurationPath(Informed):
         """substituteLinkTo(n, RP, rId)"""
         if role == "old_near" and path is not None:
             self._initiate(rid, new, path)
+        elif role == "old_far" and path is not None and self._refusals.pop(rid, None) == path:
+            self._fall_back(rid, new, path)
         elif role == "old_far" and path is not None:
             self._substituted[rid] = Replacement(new, path)
             if len(self._substituted) > SUBSTITUTED:
@@ -143,7 +148,7 @@ class ReconfigurationPath(Informed):
             self._course = None
         waiting = self._waiting.get(course.new)
         if waiting is not None:
-            self._await(course.new, waiting.replacement, self._core.config.path_wait)
+            self._await(course.new, waiting.replacement, self._core.config.activate_wait)
 
     def _reserve_next(self, course: Course) -> None:
         """Pass RESERVE on; at the near new end once the new link is open."""
@@ -205,11 +210,16 @@ class ReconfigurationPath(Informed):
 
     def _refusal_received(self, route: Path, message: wire.PathRefused) -> None:
         rid = LinkId(*message.rid)
-        replacement = self._substituted.pop(rid, None)
-        if replacement is None or route != replacement.path:
-            self._core.dropped("unasked")
-        else:
+        replacement = self._substituted.get(rid)
+        if replacement is None:
+            self._refusals[rid] = route
+            if len(self._refusals) > SUBSTITUTED:
+                self._refusals.popitem(last=False)
+        elif route == replacement.path:
+            del self._substituted[rid]
             self._fall_back(rid, *replacement)
+        else:
+            self._core.dropped("bad_path")
 
     def _fall_back(self, rid: LinkId, new: LinkId, path: Path) -> None:
         self._restart(rid)

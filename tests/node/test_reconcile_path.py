@@ -146,6 +146,26 @@ def test_a_refused_path_is_done_by_informed_and_both_old_ends_know():
     world.check()
 
 
+def test_a_refusal_that_comes_before_the_trees_notice_counts():
+    world = figure_6(ReconfigurationPath)
+    held = []
+    tell, world._notify = world._notify, lambda node, name, arguments: (
+        held.append((node, name, arguments)) if arguments[-1] == "old_far" else tell(node, name, arguments))
+    world.script._notify = world._notify
+    world.cores[A].reconciler._take_part(
+        Course(LinkId(A, X, 77), LinkId(A, E, 78), (A, E, X), 0, None))
+    world.exchange((A, B), C, D)
+    world.run(world.time + T_REP + 0.01)
+    assert [node for node, fields in world.records("link_activated")] == [C]
+    (node, name, arguments), = held
+    tell(node, name, arguments)
+    world.run(world.time + 0.01)
+    assert {(node, fields["cause"]) for node, fields in world.records("link_activated")} == {
+        (C, "informed"), (D, "informed")}
+    world.settle()
+    world.check()
+
+
 def test_more_filters_than_one_rec_carries_go_by_informed():
     world = TimedWorld(4, [(0, 1), (1, 2), (0, 3)], ReconfigurationPath)
     world.subscribe(3, *[parse(f"x = {number}") for number in range(MAX_ADD // 2)])
