@@ -1,7 +1,7 @@
 """What a node sends and receives, counted per message type, and the `traffic` records.
 
-For the overhead tables (cugola-frey-murphy-picco-dynamic-topology, section V, per message). A DATA
-or RELAY counts as the type of the message it carries, envelope and retransmissions included; the
+For the overhead tables (cugola-frey-murphy-picco-dynamic-topology, section V, per message). A DATA,
+RELAY or ROUTED counts as the type of the message it carries, envelope and retransmissions included; the
 datagram's header, framing and tag count to its first message. So the bytes of all types add up to the
 bytes handed to UDP.
 """
@@ -11,7 +11,7 @@ from node import wire
 
 Counters = dict[type, list[int]]  # type -> [messages, bytes]
 
-_ENVELOPES = (wire.Data, wire.Relay)
+_ENVELOPES = (wire.Data, wire.Relay, wire.Routed)
 
 
 class Traffic:
@@ -69,8 +69,9 @@ def _count(counters: Counters, messages: tuple[wire.Message, ...], size: int) ->
 
 def _add(counters: Counters, message: wire.Message, size: int) -> None:
     kind = type(message)
-    if kind in _ENVELOPES:
-        kind = type(message.message)
+    while kind in _ENVELOPES:
+        message = message.message
+        kind = type(message)
     row = counters.get(kind)
     if row is None:
         counters[kind] = [1, size]

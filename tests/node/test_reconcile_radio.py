@@ -139,3 +139,12 @@ def test_an_old_end_that_is_dead_says_nothing_and_the_new_one_goes_on():
     assert len(world.leaders()) == 1
     for broker in world.brokers.values():
         assert len(broker.routing.table) == 5 and not broker.reconciler._waiting
+
+
+def test_what_is_relayed_counts_as_what_it_is():
+    world, new, cut = ring("informed")
+    world.run(2.0)
+    sent = Counter()
+    for record in world.of_kind("traffic"):
+        sent.update({one["type"]: one["messages"] for one in record["sent"]})
+    assert sent["INFORMED_ACTIVATE"] >= 6 and not sent["ROUTED"] and not sent["RELAY"]  # three hops each, or more
