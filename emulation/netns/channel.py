@@ -27,10 +27,14 @@ class Channel:
     def fileno(self) -> int:
         return self._socket.fileno()
 
-    def send(self, message: dict, descriptors: tuple[int, ...] = ()) -> bool:
-        """Whether the other end is still there."""
+    def send(self, message: dict, descriptors: tuple[int, ...] = (), wait: bool = True) -> bool:
+        """Whether the other end is still there. Without `wait` a message is left out when the other end
+        has too many to read."""
         try:
-            socket.send_fds(self._socket, [json.dumps(message).encode()], descriptors)
+            socket.send_fds(self._socket, [json.dumps(message).encode()], descriptors,
+                            0 if wait else socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return True
         except (BrokenPipeError, ConnectionError):
             return False
         return True

@@ -106,6 +106,8 @@ def _no_tun(error: OSError) -> str:
 
 def check_support() -> None:
     """Try in a process apart whether namespaces and TAP devices can be had. Raises Unsupported."""
+    if not os.path.exists("/proc/self/ns/net"):
+        raise Unsupported("/proc is not mounted; mount it (mount -t proc proc /proc), or use --world sim")
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

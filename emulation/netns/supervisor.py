@@ -123,7 +123,7 @@ class Supervisor:
                  for host, word in zip(self._hosts.all, words, strict=True)]
         self._caller.send({"now": self._now(), "published": sum(word[PUBLISHED] for word in words),
                            "delivered": sum(word[DELIVERED] for word in words),
-                           "hosts": hosts if len(hosts) <= WATCHED else None})
+                           "hosts": hosts if len(hosts) <= WATCHED else None}, wait=False)  # it may be stopped
         self._at(self._now() + TICK, self._tick)
 
     def _supervise(self) -> bool:

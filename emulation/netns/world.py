@@ -109,7 +109,7 @@ def run(scenario, out: Path | None = None, progress: Callable[[runner.Progress],
         directory.finish(outcome, caller.now, reason, epoch=caller.epoch,
                          truth={"link_exists": LINK_EXISTS, "looked_every": TRUTH_INTERVAL},
                          fidelity={**caller.fidelity, "expected_processors": round(expected.processors, 2)},
-                         workload=caller.workload)
+                         limits=scenario.run.fidelity.model_dump(), workload=caller.workload)
     return path
 
 

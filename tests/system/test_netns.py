@@ -238,13 +238,16 @@ def test_two_runs_side_by_side_and_ctrl_c(tmp_path):
 
 def test_a_host_killed_from_outside_is_told(tmp_path):
     out = tmp_path / "run"
-    with going(runs.scenario_file(tmp_path, CHAIN), out) as process:
+    with going(runs.scenario_file(tmp_path, CHAIN), out, "--watch") as process:
         pid = supervisor(out)
         strangers = {pid, medium_of(out)}
         victim = max(set(family(pid)) - strangers)
         os.kill(victim, signal.SIGKILL)
         told, loud = process.communicate(timeout=PATIENCE)
         assert process.returncode == 3 and "NOT VALID" in loud and "killed from outside (signal 9)" in loud
+        assert "roamcast: expected load: about 0.0 of" in loud
+        watched = [line.split()[:2] for line in loud.splitlines() if line.endswith(" 0")]
+        assert ["0", "up"] in watched and any(state == "down" for _, state in watched)
     assert [r["how"] for r in runs.of_kind(out, "host_down")] == ["died"]
     assert not runs.manifest(out)["fidelity"]["valid"]
 
