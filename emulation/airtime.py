@@ -1,27 +1,18 @@
 """How long a frame occupies the air: IEEE 802.11 OFDM (clause 17, 20 MHz, 5 GHz timing).
 
 A datagram costs more than its bytes: headers, the preamble, the gap before, the acknowledgement
-after. The constants are the standard's; the back-off is drawn per frame by the medium.
+after. The standard's constants are in node/airtime.py, which weighs broadcasts against unicasts by them;
+the back-off is drawn per frame by the medium.
 """
 from __future__ import annotations
 
 import math
 
-SLOT = 9e-6  # s; also the time it takes to sense that another has begun
-SIFS = 16e-6  # s, between a frame and its acknowledgement
-DIFS = SIFS + 2 * SLOT  # s of idle channel before a frame
-PREAMBLE = 20e-6  # s, with the signal field
+from node.airtime import ACK_BYTES, CW_MIN, PREAMBLE, SIFS
+
 SYMBOL = 4e-6  # s
 SERVICE_AND_TAIL = 16 + 6  # bits added to every frame
-CW_MIN = 15  # slots of the first back-off window
 CW_MAX = 1023  # slots of the largest
-
-MAC_BYTES = 24 + 4  # header and frame check sequence
-LLC_BYTES = 8  # LLC/SNAP
-IP_BYTES = 20
-UDP_BYTES = 8
-OVERHEAD_BYTES = MAC_BYTES + LLC_BYTES + IP_BYTES + UDP_BYTES  # in front of and behind a datagram
-ACK_BYTES = 14
 
 
 def frame_time(size: int, rate: float) -> float:

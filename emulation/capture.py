@@ -22,11 +22,11 @@ MAGIC = 0xA1B23C4D  # time stamps in nanoseconds
 ETHERNET = 1
 SNAP_LENGTH = 65535
 MAX_HOSTS = (1 << 24) - 2
-HELD = 1 << 24  # bytes of packets, of all radios together, that wait to be written at most
+HELD = 1 << 24  # bytes of frames, of all radios together, that wait to be written at most
 HELD_EACH = 1 << 15  # likewise, times the radios: what stays in the processor's cache is written faster
 
 _FILE_HEADER = struct.Struct("<IHHiIII")
-_PACKET_HEADER = struct.Struct("<IIII")
+_STAMP = struct.Struct("<IIII")
 _HEADERS = struct.Struct("!6s6sH BBHHHBBHII HHHH")  # Ethernet, IPv4, UDP
 _BROADCAST_IP = int(IPv4Address("10.255.255.255"))
 _BROADCAST_MAC = b"\xff" * 6
@@ -81,16 +81,16 @@ class Captures:
         self._epoch_ns = round(epoch * 1e9)
 
     def sent(self, frame: Frame, time: float) -> None:
-        packet = self._packet(frame, time)
-        self._pieces[frame.sender].append(packet)
-        self._held += len(packet)
+        stamped = self._stamped(frame, time)
+        self._pieces[frame.sender].append(stamped)
+        self._held += len(stamped)
 
     def received(self, frame: Frame, hosts: list[int], time: float) -> None:
-        packet = self._packet(frame, time)
+        stamped = self._stamped(frame, time)
         pieces = self._pieces
         for host in hosts:
-            pieces[host].append(packet)
-        self._held += len(packet) * len(hosts)
+            pieces[host].append(stamped)
+        self._held += len(stamped) * len(hosts)
         if self._held > self._most_held:
             self.flush()
 
@@ -99,12 +99,12 @@ class Captures:
         self._held = 0
         flush_all(self._files)
 
-    def _packet(self, frame: Frame, time: float) -> bytes:
-        data = frame.packet
+    def _stamped(self, frame: Frame, time: float) -> bytes:
+        data = frame.ethernet
         if data is None:
-            data = frame.packet = self._bytes_of(frame)
+            data = frame.ethernet = self._bytes_of(frame)
         seconds, nanoseconds = divmod(self._epoch_ns + round(time * 1e9), 1_000_000_000)
-        return _PACKET_HEADER.pack(seconds, nanoseconds, len(data), len(data)) + data
+        return _STAMP.pack(seconds, nanoseconds, len(data), len(data)) + data
 
     def _bytes_of(self, frame: Frame) -> bytes:
         """The whole frame; a world whose payloads are frames has nothing to synthesise."""
@@ -112,7 +112,7 @@ class Captures:
 
 
 def read(path: Path) -> Iterator[tuple[int, bytes]]:
-    """(nanoseconds since 1970, frame) of every whole packet; a cut last one is left out.
+    """(nanoseconds since 1970, Ethernet frame) of every whole one; a cut last one is left out.
 
     Raises ValueError for a file that is not one of ours.
     """
@@ -120,8 +120,8 @@ def read(path: Path) -> Iterator[tuple[int, bytes]]:
         head = file.read(_FILE_HEADER.size)
         if len(head) < _FILE_HEADER.size or _FILE_HEADER.unpack(head)[0] != MAGIC:
             raise ValueError(f"{path}: not a pcap file with nanoseconds in little-endian order")
-        while len(header := file.read(_PACKET_HEADER.size)) == _PACKET_HEADER.size:
-            seconds, nanoseconds, length, _ = _PACKET_HEADER.unpack(header)
+        while len(header := file.read(_STAMP.size)) == _STAMP.size:
+            seconds, nanoseconds, length, _ = _STAMP.unpack(header)
             data = file.read(length)
             if len(data) < length:
                 return

@@ -18,9 +18,10 @@ from functools import partial
 from typing import Protocol
 
 from emulation import chance
-from emulation.airtime import DIFS, OVERHEAD_BYTES, SLOT, ack_time, backoff_window, frame_time
+from emulation.airtime import ack_time, backoff_window, frame_time
 from emulation.neighborhood import Neighborhood
 from emulation.propagation import Locator, LogDistance, UnitDisk
+from node.airtime import DIFS, OVERHEAD_BYTES, SLOT
 
 
 class Scheduler(Protocol):
@@ -41,7 +42,7 @@ class Capture(Protocol):
 class Frame:
     """One datagram on its way through the medium."""
 
-    __slots__ = ("arrived", "destination", "packet", "payload", "sender", "tries")
+    __slots__ = ("arrived", "destination", "ethernet", "payload", "sender", "tries")
 
     def __init__(self, sender: int, destination: int | None, payload: bytes) -> None:
         self.sender = sender
@@ -49,7 +50,7 @@ class Frame:
         self.payload = payload
         self.tries = 0
         self.arrived = False  # a retry after a lost acknowledgement is not handed up again
-        self.packet = None  # a capture's synthesised bytes, made once
+        self.ethernet: bytes | None = None  # what a capture writes of it, made once
 
 
 class _Transmission:

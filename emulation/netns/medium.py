@@ -20,7 +20,6 @@ from functools import partial
 from os import read, write
 from pathlib import Path
 
-from emulation.airtime import LLC_BYTES, MAC_BYTES
 from emulation.capture import Captures
 from emulation.medium import Frame, Medium, _Radio, _Transmission
 from emulation.netns import addresses, kernel, probe
@@ -30,6 +29,7 @@ from emulation.netns.plan import Plan
 from emulation.realtime import RealTime
 from emulation.records import AppendOnly, DiskFull, RecordWriter, flush_all
 from node import wire
+from node.airtime import LLC_BYTES, MAC_BYTES
 from topologies.scenario import LinkFault
 
 ETHERNET_BYTES = 14  # of a frame's own header, which is not on the air
