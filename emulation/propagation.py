@@ -75,7 +75,7 @@ class LogDistance:
         self._fading = fading
         self._sensitivity = {True: sensitivity, False: data_sensitivity}
         self._knots: dict[tuple[int, int], tuple[int, float, float]] = {}
-        margin = self._budget - sensitivity + _TAIL * math.hypot(sigma, fading)
+        margin = self._budget - min(sensitivity, data_sensitivity) + _TAIL * math.hypot(sigma, fading)
         self.reach = self._d0 * 10.0 ** (max(margin, 0.0) / self._slope)
 
     def mean_power(self, distance: float) -> float:

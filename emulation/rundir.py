@@ -56,7 +56,7 @@ class RunDirectory:
         self.manifest: dict[str, object] = {
             "roamcast": __version__, "world": world, "outcome": RUNNING, "reason": None,
             "ended": 0.0, "started": _wall(), "stopped": None, "seconds": None, "machine": _machine(),
-            "packages": _versions(), "fidelity": {}, "limits": {}}
+            "packages": _versions(), "fidelity": {}}
         self._began = time.monotonic()
         self._write_manifest()
         self._write("scenario.toml", scenario_toml.encode())

@@ -59,9 +59,8 @@ def run(scenario, out: Path | None = None, progress: Callable[[Progress], None] 
         say: Callable[[str], None] = lambda sentence: None) -> Path:
     """Run a scenario (topologies.Scenario) to its end, Ctrl-C or a full disk; returns the run directory.
 
-    `say` takes what a person should know before a run in real time begins.
-
-    `manifest.json` there says which of them it was. Raises WorkloadError,
+    `manifest.json` there says which of them it was. `progress` is told of every second of the run, `say` of
+    what a person should know before a run in real time begins. Raises WorkloadError,
     mobility.TraceError and rundir.RunDirError before anything has started, and WorldError.
     """
     check(scenario)

@@ -222,6 +222,17 @@ def test_shadowing_is_log_normal_symmetric_and_drifts():
     assert 0 < max(map(abs, steps)) < 1.5
 
 
+def test_a_better_data_rate_than_base_rate_reaches_as_far_as_it_does():
+    """-103 dBm at 800 m: too little for base-rate frames, plenty for data-rate ones."""
+    air = Air(line(2, step=800.0), model="log_distance", shadowing=0.0, fading=1.0, sensitivity=-80.0,
+              data_sensitivity=-110.0, retries=0)
+    for k in range(20):
+        air.at(0.1 * k, 0, 1)
+        air.at(0.1 * k + 0.05, 0, None)
+    arrived = [time for time, *_ in air.run().got]
+    assert len(arrived) == 20 and all(time % 0.1 < 0.05 for time in arrived)
+
+
 def test_log_distance_truth_is_its_reception_probability():
     movement = random_waypoint(15, (600.0, 600.0), (1.0, 5.0), (0.0, 5.0), 30.0, seed=2)
     air = Air(movement, model="log_distance").run(29.6)
