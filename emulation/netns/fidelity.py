@@ -15,8 +15,9 @@ CLASSES = 208  # the last begins at 340 s
 _PER_LOG = 1.0 / math.log(GROWTH)
 
 _WORST = CLASSES  # beside the classes: ns
-PUBLISHED, DELIVERED, RECORDS_LOST, UNSENT, NEIGHBORS, SETTING_UP = range(CLASSES + 1, CLASSES + 7)  # the last in ns
-_WORDS = CLASSES + 7
+PUBLISHED, DELIVERED, RECORDS_LOST, UNSENT, NEIGHBORS = range(CLASSES + 1, CLASSES + 6)
+SETTING_UP, THAWED = CLASSES + 6, CLASSES + 7  # ns of processor time; ns of the run when a frozen host went on
+_WORDS = CLASSES + 8
 
 
 class Tally:
@@ -35,6 +36,11 @@ class Tally:
         nanoseconds = int(seconds * 1e9)
         if nanoseconds > words[_WORST]:
             words[_WORST] = nanoseconds
+
+    def late_at(self, now: float, seconds: float) -> None:
+        """Count how late something was at `now`, a time of the run; that it was late because the scenario
+        had frozen the host does not count."""
+        self.late(min(seconds, now - self.words[THAWED] * 1e-9))
 
 
 def tallies(count: int) -> list[Tally]:

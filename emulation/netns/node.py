@@ -85,7 +85,7 @@ def _port(settings: daemon.Settings, radio: daemon.Radio, epoch: int, plan: Plan
     port = daemon.Port(settings, radio, epoch)
     port.random = chance.stream(plan.scenario.run.seed, "node", settings.node, epoch)
     port.records = _Records(Path("nodes", f"{settings.node}.jsonl"), settings.node)
-    port.late = tally.late
+    port.late = lambda seconds: tally.late_at(port.now(), seconds)
     return port
 
 
@@ -129,7 +129,8 @@ class _Client:
         """Do each thing of the plan when it is due."""
         while (due := self._clock.due()) is not None:
             await trio.sleep(max(due - self._port.tick(), 0.0))
-            self._tally.late(self._port.tick() - due)
+            now = self._port.tick()
+            self._tally.late_at(now, now - due)
             self._clock.run(math.nextafter(due, math.inf))
 
     async def count(self) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from emulation.netns import host as host_process
 from emulation.netns.channel import Channel, close_all_but
+from emulation.netns.fidelity import THAWED
 from emulation.netns.plan import Plan
 
 PATIENCE = 60.0  # s for any answer before the run
@@ -62,6 +63,7 @@ class Host:
     spoken: Channel | None = None  # from the command, until it has become it
     again: bool = False  # to start when the node that is leaving has left
 
+    up: bool = False  # its radio is on and its programs are wanted
     frozen: bool = False
 
     def state(self) -> str:
@@ -70,7 +72,7 @@ class Host:
             return "frozen"
         if self.leaving is not None:
             return "stopping"
-        return "up" if self.node is not None or self.command is not None else "down"
+        return "up" if self.up else "down"
 
     def pids(self) -> list[int]:
         return [pid for pid in (self.node, self.leaving, self.command) if pid is not None]
@@ -117,7 +119,7 @@ class Hosts:
             if host.node is not None:
                 self.answer(host, "prepared")
             if host.number not in late:
-                host.epoch = 1
+                host.epoch, host.up = 1, True
 
     def begin(self, began: float, late: set[int]) -> None:
         """The run begins at `began` of the monotonic clock."""
@@ -138,7 +140,8 @@ class Hosts:
         host = self.all[number]
         if host.leaving is not None:
             host.again = True
-        elif host.node is None and host.command is None:
+        elif not host.up:
+            host.up = True
             host.epoch += 1
             self._tell(number, "up", "host_up", epoch=host.epoch)
             if self._has_node(host):
@@ -151,23 +154,24 @@ class Hosts:
     def stop(self, number: int) -> None:
         """Ask a host's programs to end; its radio goes off when the node has had its last words."""
         host = self.all[number]
-        if host.node is None and host.command is None:
+        if not host.up:
             return
         self._tell(number, "nothing" if host.node is not None else "leave", "host_down", how="stop")
         for pid in host.pids():
             _kill(pid, signal.SIGTERM)
             _kill(pid, signal.SIGCONT)
-        host.node, host.leaving, host.command, host.frozen = None, host.node, None, False
+        host.node, host.leaving, host.command = None, host.node, None
+        host.up = host.frozen = False
 
     def crash(self, number: int) -> None:
         """The host is gone from one instant to the next."""
         host = self.all[number]
-        if host.node is None and host.command is None:
+        if not host.up:
             return
         for pid in host.pids():
             _kill(pid, signal.SIGKILL)
         host.node = host.leaving = host.command = None
-        host.frozen = False
+        host.up = host.frozen = False
         self._tell(number, "down", "host_down", how="crash")
 
     def freeze(self, number: int) -> None:
@@ -179,6 +183,7 @@ class Hosts:
 
     def thaw(self, number: int) -> None:
         self.all[number].frozen = False
+        self._plan.nodes[number].words[THAWED] = int(self._now() * 1e9)
         for pid in self.all[number].pids():
             _kill(pid, signal.SIGCONT)
         self._tell(number, "nothing", "host_thawed")
@@ -197,7 +202,7 @@ class Hosts:
                 host.again = False
                 self.start(host.number)
         elif pid == host.node:
-            host.node = None
+            host.node, host.up = None, False
             how = f"was killed from outside (signal {-code})" if code < 0 else f"ended (exit code {code}; see hosts.log)"
             self.disturbances.append(f"host {host.number}'s node {how} at {self._now():.1f} s")
             self._tell(host.number, "down", "host_down", how="died")
