@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from analysis.run import Run
 
 PERCENTS = np.arange(101)
-_SETS = {"whole": [], "bin": ["bin"], "reason": ["reason", "detail"], "topic": ["topic"], "node": ["node"],
+_SETS = {"whole": [], "bin": ["bin"], "reason": ["reason", "detail"], "kind": ["kind"], "node": ["node"],
          "source": ["source"], "hops": ["hops"]}
 
 
@@ -23,7 +23,7 @@ class Breakdown(NamedTuple):
     classes: pd.DataFrame  # by `class`: counted, local, node_down
     bins: pd.DataFrame  # by `bin`, start of the bin in s
     reasons: pd.DataFrame  # lost pairs by `reason`, `detail`
-    topics: pd.DataFrame  # by `topic`
+    kinds: pd.DataFrame  # by `kind`
     nodes: pd.DataFrame  # by subscriber's `node`
     sources: pd.DataFrame  # by publisher's `source`
     hops: pd.DataFrame  # delivered pairs by `hops`
@@ -36,9 +36,9 @@ def breakdown(run: Run, outcomes: DataFrame) -> Breakdown:
     pairs = outcomes.select(
         F.when(F.col("node_down"), "node_down").when(F.col("local"), "local").otherwise("counted").alias("class"),
         (F.floor((F.col("published") - run.window[0]) / width) * width + run.window[0]).alias("bin"),
-        "reason", "detail", "topic", "node", "source", F.when(F.col("in_time"), F.col("hops")).alias("hops"),
+        "reason", "detail", "kind", "node", "source", F.when(F.col("in_time"), F.col("hops")).alias("hops"),
         "in_time", "bound", "times", "latency", "recovered")
-    keys = ["class", "bin", "reason", "detail", "topic", "node", "source", "hops"]
+    keys = ["class", "bin", "reason", "detail", "kind", "node", "source", "hops"]
     found = (pairs.groupingSets([[F.col(c) for c in ("class", *chosen)] for chosen in _SETS.values()],
                                 *[F.col(k) for k in keys])
              .agg(F.grouping_id().alias("grouping"), F.count("*").alias("expected"),
@@ -61,7 +61,7 @@ def breakdown(run: Run, outcomes: DataFrame) -> Breakdown:
 
     reasons, hops = part("reason"), part("hops")
     return Breakdown(part("whole", "class"), part("bin"), reasons[reasons["reason"].notna()],
-                     part("topic"), part("node"), part("source"), hops[hops["hops"].notna()], width)
+                     part("kind"), part("node"), part("source"), hops[hops["hops"].notna()], width)
 
 
 def bin_width(run: Run) -> float:

@@ -14,18 +14,18 @@ from analysis.run import Run
 
 
 def published(tables: dict[str, DataFrame]) -> DataFrame:
-    """Every event once: `event`, `source`, `publisher`, `published`, `attributes`, `topic`.
+    """Every event once: `event`, `source`, `publisher`, `published`, `attributes`, `kind`.
 
-    `topic` is the event's attribute `kind`, where it has one, for the tables by kind. The rows are
+    `kind` is the event's attribute of that name, where it has one, for the tables by kind. The rows are
     partitioned by event, and all that follows joins and groups within that: one exchange for all.
     """
-    kind = F.filter("attributes", lambda a: a["name"] == "kind")[0]["value"]
-    topic = F.coalesce(kind["s"], F.format_string("%s", kind["n"]), kind["b"].cast("string"), kind["x"])
+    value = F.filter("attributes", lambda a: a["name"] == "kind")[0]["value"]
+    kind = F.coalesce(value["s"], F.format_string("%s", value["n"]), value["b"].cast("string"), value["x"])
     return (tables["published"].repartition("event").groupBy("event")
             .agg(F.min(F.struct("t", "node", "client", "attributes")).alias("first"))
             .select("event", F.col("first.node").alias("source"), F.col("first.client").alias("publisher"),
                     F.col("first.t").alias("published"), F.col("first.attributes").alias("attributes"))
-            .withColumn("topic", F.when(kind.isNotNull(), topic)))
+            .withColumn("kind", F.when(value.isNotNull(), kind)))
 
 
 def filters(tables: dict[str, DataFrame]) -> DataFrame:
@@ -38,12 +38,12 @@ def expected(run: Run, events: DataFrame, matches: DataFrame, wants: DataFrame, 
              lives: DataFrame) -> DataFrame:
     """Pairs of an event and a client that should have had it.
 
-    Returns `event`, `source`, `published`, `topic`, `node`, `client`, `local` (the client sits at
+    Returns `event`, `source`, `published`, `kind`, `node`, `client`, `local` (the client sits at
     the publisher's own node), `node_down` (its host was not up throughout: a pair that is shown but
     does not count) and `source_down` (the publisher's host went down before the deadline).
     """
     counted = (events.where(F.col("published").between(*run.window))
-               .select("event", "source", "published", "topic", (F.col("published") - run.grace).alias("start"),
+               .select("event", "source", "published", "kind", (F.col("published") - run.grace).alias("start"),
                        (F.col("published") + run.deadline).alias("end")))
     spans = wants.withColumn("held", F.lit(False)).unionByName(held.withColumn("held", F.lit(True)))
     asked = (counted.join(matches, "event").join(F.broadcast(spans), "hash")
@@ -51,7 +51,7 @@ def expected(run: Run, events: DataFrame, matches: DataFrame, wants: DataFrame, 
     # intervals in order, each must begin before those ahead of it have ended: no gap in [start, end]
     key = ["event", "node", "client", "held"]
     ahead = Window.partitionBy(*key).orderBy("up").rowsBetween(Window.unboundedPreceding, -1)
-    about = [F.first(c).alias(c) for c in ("source", "published", "topic", "start", "end")]
+    about = [F.first(c).alias(c) for c in ("source", "published", "kind", "start", "end")]
     covered = (asked.withColumn("reached", F.coalesce(F.max("down").over(ahead), F.col("start")))
                .groupBy(*key).agg(F.bool_and(F.col("up") <= F.col("reached")).alias("whole"),
                                   F.max("down").alias("last"), *about)
@@ -59,7 +59,7 @@ def expected(run: Run, events: DataFrame, matches: DataFrame, wants: DataFrame, 
                .groupBy("event", "node", "client").agg(F.max("held").alias("held"), *about))
     alive = _lived(covered, lives, "node", "start", "up")
     return (_lived(alive, lives, "source", "published", "source_up").where("held or not up")
-            .select("event", "source", "published", "topic", "node", "client",
+            .select("event", "source", "published", "kind", "node", "client",
                     (F.col("node") == F.col("source")).alias("local"),
                     (~F.col("up")).alias("node_down"), (~F.col("source_up")).alias("source_down")))
 

@@ -1,6 +1,6 @@
-"""The charts of the report, as SVG that takes its colours from the page.
+"""The charts of the report, as SVG that takes its colors from the page.
 
-Matplotlib draws; each colour it is given is a stand-in that becomes a CSS variable afterwards, so that
+Matplotlib draws; each color it is given is a stand-in that becomes a CSS variable afterwards, so that
 one drawing serves light and dark pages. Text stays text: it can be selected and read aloud.
 """
 from __future__ import annotations

@@ -35,7 +35,7 @@ def write(whole: Study, summary: Summary) -> Path:
         run=whole.run, summary=summary, n=whole.numbers, charts=_charts(whole), outcome=_outcome(whole),
         fidelity=_flat(whole.run.manifest.get("fidelity")), violations=whole.violations, losses=_losses(whole),
         sent=_sent(whole), repairs=whole.repairs.to_dict("records"), lost_links=whole.links["lost"],
-        topics=_groups(whole.parts.topics, "topic"), nodes=_hosts(whole, whole.parts.nodes, "node"),
+        event_kinds=_groups(whole.parts.kinds, "kind"), nodes=_hosts(whole, whole.parts.nodes, "node"),
         sources=_hosts(whole, whole.parts.sources, "source"), drops=whole.drops.to_dict("records"),
         traffic=whole.traffic, bin_width=whole.parts.bin_width, not_a_number=math.nan, left_out=left_out, has_map=bool(data["ways"]),
         data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),

@@ -6,11 +6,11 @@
   const canvas = $("map"), strip = $("strip"), slider = $("time"), clock = $("clock"), play = $("play");
   const hosts = data.ways.length;
   // told apart by most people, on light and dark paper: after Okabe and Ito
-  const COLOURS = ["#2f7fc1", "#e08214", "#1b9e77", "#c85a9a", "#b8860b", "#7b68c8", "#d1495b", "#4aa3a2"];
+  const COLORS = ["#2f7fc1", "#e08214", "#1b9e77", "#c85a9a", "#b8860b", "#7b68c8", "#d1495b", "#4aa3a2"];
   let now = 0, playing = false, last = null, ink = {};
-  const usual = new Map();  // leader -> the colour its fragment wears unless a larger one wears it
+  const usual = new Map();  // leader -> the color its fragment wears unless a larger one wears it
   for (let k = 2; k < data.leaders.length; k += 4)
-    if (!usual.has(data.leaders[k])) usual.set(data.leaders[k], usual.size % COLOURS.length);
+    if (!usual.has(data.leaders[k])) usual.set(data.leaders[k], usual.size % COLORS.length);
 
   const readInk = () => {
     const style = getComputedStyle(document.documentElement);
@@ -63,10 +63,10 @@
   }
 
   // who leads a fragment: the leader most of its members name; else the lowest id stands for it
-  function colours(fragment, leader) {
+  function colors(fragment, leader) {
     const members = new Map();
     fragment.forEach((f, host) => members.has(f) ? members.get(f).push(host) : members.set(f, [host]));
-    const colour = new Map(), taken = new Set();
+    const color = new Map(), taken = new Set();
     const large = [...members].filter(([, who]) => who.length > 1).sort((a, b) => b[1].length - a[1].length);
     const chosen = large.map(([f, who]) => {
       const votes = new Map();
@@ -74,12 +74,12 @@
       return [f, votes.size ? [...votes].sort((a, b) => b[1] - a[1])[0][0] : who[0]];
     });
     for (const [f, name] of chosen) {
-      let k = usual.get(name) ?? name % COLOURS.length;
-      if (taken.has(k)) k = [...COLOURS.keys()].find((c) => !taken.has(c)) ?? k;
+      let k = usual.get(name) ?? name % COLORS.length;
+      if (taken.has(k)) k = [...COLORS.keys()].find((c) => !taken.has(c)) ?? k;
       taken.add(k);
-      colour.set(f, COLOURS[k]);
+      color.set(f, COLORS[k]);
     }
-    return colour;
+    return color;
   }
 
   function fit(element, ratio) {
@@ -107,7 +107,7 @@
     const seen = ([i, j]) => at[i] && at[j];
     const radio = links(data.radio, t).filter(seen), tree = links(data.tree, t).filter(seen);
     const partition = groups(radio), fragment = groups(tree), { leader, seeking } = standings(t);
-    const colour = colours(fragment, leader);
+    const color = colors(fragment, leader);
     const line = (edges) => { pen.beginPath(); for (const [i, j] of edges) { pen.moveTo(...at[i]); pen.lineTo(...at[j]); } pen.stroke(); };
     pen.lineCap = pen.lineJoin = "round";
     pen.strokeStyle = ink.rule; pen.lineWidth = 1;
@@ -120,16 +120,16 @@
     }
     if ($("show-radio").checked) { pen.strokeStyle = ink.radio; pen.lineWidth = 1; line(radio); }
     pen.lineWidth = 3.5;
-    for (const [f, paint] of colour) { pen.strokeStyle = paint; line(tree.filter(([i]) => fragment[i] === f)); }
+    for (const [f, paint] of color) { pen.strokeStyle = paint; line(tree.filter(([i]) => fragment[i] === f)); }
     const size = Math.max(4, Math.min(8, 60 / Math.sqrt(hosts)));
     pen.font = "600 11px system-ui, sans-serif"; pen.textAlign = "center";
     at.forEach((p, h) => {
       if (!p) return;
-      const leads = up[h] && leader[h] === h && colour.has(fragment[h]);
+      const leads = up[h] && leader[h] === h && color.has(fragment[h]);
       pen.beginPath(); pen.arc(...p, leads ? size + 2 : size, 0, 2 * Math.PI);
       if (!up[h]) { pen.strokeStyle = ink.alone; pen.lineWidth = 1; pen.setLineDash([2, 2]); pen.stroke(); pen.setLineDash([]); }
       else {
-        pen.fillStyle = colour.get(fragment[h]) || ink.alone; pen.fill();
+        pen.fillStyle = color.get(fragment[h]) || ink.alone; pen.fill();
         pen.strokeStyle = ink["host-edge"]; pen.lineWidth = 1.5; pen.stroke();
       }
       if (leads) { pen.beginPath(); pen.arc(...p, size + 6, 0, 2 * Math.PI); pen.strokeStyle = ink.ink; pen.lineWidth = 2; pen.stroke(); }

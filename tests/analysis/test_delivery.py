@@ -118,6 +118,12 @@ def test_reasons(outcomes):
     assert outcomes.loc[("0.1.3", 5), "bound"] == 48.0
 
 
+def test_events_are_counted_by_their_kind(outcomes, told):
+    assert set(outcomes["kind"]) == {"a"}
+    assert told.parts.kinds[["kind", "expected", "delivered"]].to_dict("list") == {
+        "kind": ["a"], "expected": [18], "delivered": [2]}
+
+
 def test_every_loss_has_a_reason(outcomes, told):
     lost = outcomes[~outcomes["in_time"] & ~outcomes["node_down"]]
     assert lost["reason"].notna().all()
