@@ -47,18 +47,12 @@ def _until(records: Iterator[dict], until: float) -> Iterator[dict]:
 
 
 def _read(path: Path) -> Iterator[dict]:
-    from node.journal import JournalError
+    from node.journal import JournalError, read_lines
 
-    with path.open("rb") as file:
-        for number, raw in enumerate(file, 1):
-            if not raw.endswith(b"\n"):
-                return  # torn
-            try:
-                record = json.loads(raw)
-                record["t"] + 0.0
-            except (ValueError, KeyError, TypeError):
-                raise JournalError(f"{path}:{number}: not a record; restore the file from a copy") from None
-            yield record
+    for where, record in read_lines(path, "a record"):
+        if not isinstance(record.get("t"), int | float):
+            raise JournalError(f"{where}: not a record; restore the file from a copy")
+        yield record
 
 
 def _check(replayed: Iterator[dict], originals: Iterator[dict], path: Path) -> int:

@@ -18,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scenario", type=Path, metavar="SCENARIO", help="a TOML file, e.g. topologies/park-30.toml")
     parser.add_argument("--world", metavar="W", help="where the nodes run, in place of the scenario's: sim, netns")
     parser.add_argument("--seed", type=int, metavar="N", help="of all chance, in place of the scenario's")
+    parser.add_argument("--journal", action="store_true", help="keep every node's inputs, for `roamcast replay`")
     parser.add_argument("--out", type=Path, metavar="DIR",
                         help="the run directory to make (default: runs/NAME-sSEED-DATE-TIME)")
     parser.add_argument("--watch", action="store_true", help="a live line for each host (world netns)")
@@ -29,8 +30,8 @@ def run(args: argparse.Namespace) -> int:
     """0: done; 1: cut short; 2: nothing was started; 3: not valid, see the limits [run.fidelity]; 130: Ctrl-C."""
     from cli import progress, watch
 
-    scenario = load(args.scenario, {key: value for key, value in (("run.world", args.world), ("run.seed", args.seed))
-                                    if value is not None})
+    given = {"run.world": args.world, "run.seed": args.seed, "run.journal": args.journal or None}
+    scenario = load(args.scenario, {key: value for key, value in given.items() if value is not None})
     if args.watch and scenario.run.world == "sim":
         raise UserError("--watch: the simulator is over before one could look; it is for runs in real time")
     shown = watch.for_terminal(sys.stderr, scenario.names) if args.watch else progress.for_terminal(sys.stderr)

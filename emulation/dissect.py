@@ -5,18 +5,21 @@ and `sniff` show datagrams message by message; `ROAMCAST[code]` is the packet cl
 datagram of ours stays Raw. The layer believes more than node/wire.py does (it checks no bounds): it is for
 looking.
 
-`wireshark_lua()` is the text of a dissector for Wireshark and tshark:
+`wireshark_lua()` is the text of a dissector for Wireshark and tshark (`roamcast dissect --out roamcast.lua`):
 
     tshark -X lua_script:roamcast.lua -r captures/0.pcap -Y 'roamcast.type == "EVENT"'
 """
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import cbor2
 from scapy.config import conf
+from scapy.error import Scapy_Exception
 from scapy.fields import (
     ByteField,
     ConditionalField,
@@ -30,8 +33,9 @@ from scapy.fields import (
     StrFixedLenField,
     XStrFixedLenField,
 )
-from scapy.layers.inet import UDP
+from scapy.layers.inet import IP, UDP
 from scapy.packet import Packet, bind_layers
+from scapy.utils import PcapReader
 
 from node import schema
 from node.filters import Filter, FilterError
@@ -194,12 +198,33 @@ class Roamcast(Packet):
         return cls if _pkt is None or _pkt.startswith(ours) else conf.raw_layer
 
     def mysummary(self) -> str:
-        names = ", ".join(message.name for message in self.messages)
+        names = ", ".join(map(_with_inner, self.messages))
         return f"Roamcast {self.sender}.{self.epoch} #{self.counter} {names}"
+
+
+def _with_inner(message: Packet) -> str:
+    """The name of a message, and of the one that it carries: DATA(EVENT)."""
+    inner = getattr(message, "message", None)
+    return f"{message.name}({_with_inner(inner)})" if isinstance(inner, Message) else message.name
 
 
 bind_layers(UDP, Roamcast, dport=_HEADER.port)
 bind_layers(UDP, Roamcast, sport=_HEADER.port)
+
+
+def lines(path: Path) -> Iterator[str]:
+    """A capture's frames, a line each: the time of day (UTC; in `sim`, which begins at midnight, that of the run),
+    from whom to whom, and the messages. Raises OSError, and ValueError for what is no capture."""
+    try:
+        with PcapReader(str(path)) as frames:
+            for frame in frames:
+                when = datetime.fromtimestamp(float(frame.time), UTC).time()
+                what = frame.summary()
+                if Roamcast in frame and IP in frame:
+                    what = f"{frame[IP].src} > {frame[IP].dst} {frame[Roamcast].mysummary()}"
+                yield f"{when.isoformat('microseconds')} {what}"
+    except Scapy_Exception:
+        raise ValueError(f"{path}: not a capture; give a pcap file, such as captures/0.pcap of a run") from None
 
 
 # ---- Wireshark -----------------------------------------------------------------------------------------

@@ -187,7 +187,7 @@ def replay(path: str | Path) -> Iterator[dict[str, object]]:
     out as it is: finding it is what a replay is for.
     """
     life: tuple[Broker, _Replayed] | None = None
-    for where, line in _lines(Path(path)):
+    for where, line in read_lines(path, "a line of a journal"):
         try:
             if "journal" in line:
                 life = _begin(line)
@@ -207,8 +207,12 @@ def replay(path: str | Path) -> Iterator[dict[str, object]]:
         env.records.clear()
 
 
-def _lines(path: Path) -> Iterator[tuple[str, dict]]:
-    with path.open("rb") as file:
+def read_lines(path: str | Path, what: str) -> Iterator[tuple[str, dict]]:
+    """("file:line", object) of every line of a file of JSON Lines; a last one that was torn is left out.
+
+    Raises JournalError, which says that a line is not `what`.
+    """
+    with open(path, "rb") as file:
         for number, raw in enumerate(file, 1):
             if not raw.endswith(b"\n"):
                 return  # torn
@@ -217,7 +221,7 @@ def _lines(path: Path) -> Iterator[tuple[str, dict]]:
             except ValueError:
                 line = None
             if not isinstance(line, dict):
-                raise JournalError(f"{path}:{number}: not a line of a journal; restore the file from a copy")
+                raise JournalError(f"{path}:{number}: not {what}; restore the file from a copy")
             yield f"{path}:{number}", line
 
 

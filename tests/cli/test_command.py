@@ -99,6 +99,29 @@ def test_a_run_goes_where_it_says_and_tells_how_far_it_is(tmp_path):
     assert again.returncode == 2 and "exists already" in again.stderr
 
 
+def test_a_journaled_run_replays_and_its_captures_are_shown(tmp_path):
+    (tmp_path / "walk.toml").write_text(PARK.replace("duration = 120", "duration = 40"))
+    assert roamcast("run", "walk.toml", "--journal", "--no-analysis", "--out", "run", cwd=tmp_path).returncode == 0
+    again = roamcast("replay", "run/journals/3.journal", "--check", "run/nodes/3.jsonl", cwd=tmp_path)
+    assert again.returncode == 0 and re.fullmatch(r"\d{2,} records, all the same\n", again.stdout)
+    shown = roamcast("dissect", "run/captures/3.pcap", cwd=tmp_path)
+    lines = shown.stdout.splitlines()
+    assert shown.returncode == 0 and len(lines) > 100
+    assert re.fullmatch(r"00:00:0\d\.\d{6} 10\.0\.0\.\d+ > 10\.255\.255\.255 Roamcast \d+\.1 #1 HELLO", lines[0])
+    assert any("DATA(EVENT)" in line for line in lines)
+
+
+def test_the_dissector_is_written_where_it_is_wanted(tmp_path):
+    from emulation.dissect import wireshark_lua
+
+    shown = roamcast("dissect", "--out", "roamcast.lua", cwd=tmp_path)
+    assert shown.returncode == 0 and "tshark -X lua_script:roamcast.lua" in shown.stdout
+    assert (tmp_path / "roamcast.lua").read_text() == wireshark_lua()
+    for arguments in (("walk.pcap",), ("--out", "nowhere/roamcast.lua")):
+        shown = roamcast("dissect", *arguments, cwd=tmp_path)
+        assert shown.returncode == 2 and shown.stderr.count("\n") == 1 and "No such file" in shown.stderr
+
+
 def test_ctrl_c_keeps_what_was_recorded(tmp_path):
     (tmp_path / "long.toml").write_text(PARK.replace("duration = 120", "duration = 36000"))
     process = start("run", "long.toml", "--no-analysis", "--out", "run", cwd=tmp_path)

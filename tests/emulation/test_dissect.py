@@ -6,7 +6,7 @@ import json
 import subprocess
 
 import pytest
-from scapy.all import IP, UDP, Ether, Raw, rdpcap, wrpcap
+from scapy.all import ARP, IP, UDP, Ether, Raw, rdpcap, wrpcap
 
 from emulation import dissect
 from node import filters, schema, wire
@@ -116,11 +116,26 @@ def test_scapy_reads_a_capture(capture, secret):
     )
     assert ack.beyond == 2**64 - 1
     assert layer.tag == datagram[-16:] if secret else layer.tag is None
-    assert packet.summary() == "Ether / IP / UDP / Roamcast 17.3 #12 HELLO, DATA, ACK, DATA"
+    assert packet.summary() == "Ether / IP / UDP / Roamcast 17.3 #12 HELLO, DATA(EVENT), ACK, DATA(SUB)"
     shown = packet.show(dump=True)
     assert "interval  = 1000 ms" in shown and "###[ EVENT ]###" in shown and "published = 12.5 s" in shown
     assert '[kind = "temp" and x in [1, 0x00, true] and z exists, *]' in shown
     assert 'kind = "te\\"mp", on = true, n = -1, f = 1.5, b = 0x01' in shown
+
+
+def test_a_capture_is_told_a_line_a_frame(capture):
+    datagram = wire.encode(ME, 12, MESSAGES)
+    ours = capture(datagram)[0]
+    frames = [frame(datagram), frame(b"of another program"), Ether(src="02:00:00:00:00:01") / ARP(pdst="10.0.0.2")]
+    for k, one in enumerate(frames):
+        one.time = 1_767_225_600 + 3600 + k / 8  # an hour into a run in `sim`
+    wrpcap(str(ours), frames)
+    told = list(dissect.lines(ours))
+    assert told[0] == "01:00:00.000000 10.0.0.1 > 10.255.255.255 Roamcast 17.3 #12 HELLO, DATA(EVENT), ACK, DATA(SUB)"
+    assert told[1].startswith("01:00:00.125000 Ether / IP / UDP ") and told[2].startswith("01:00:00.250000 Ether / ARP ")
+    ours.write_text("a text")
+    with pytest.raises(ValueError, match=r"air\.pcap: not a capture; give a pcap file"):
+        list(dissect.lines(ours))
 
 
 def test_scapy_reads_every_message_of_the_schema():

@@ -1,0 +1,34 @@
+"""`roamcast dissect`: a capture on the screen, a line a frame, or the dissector that Wireshark and tshark load."""
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+HELP = "show a capture, or write the dissector for Wireshark"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("capture", type=Path, nargs="?", help="captures/N.pcap of a run, or any other capture")
+    what.add_argument("--out", type=Path, metavar="FILE",
+                      help="write the dissector, in Lua, here (Wireshark looks in its plug-in folder)")
+
+
+def run(args: argparse.Namespace) -> int:
+    from cli.errors import UserError
+    from emulation import dissect
+
+    try:
+        if args.out is not None:
+            args.out.write_text(dissect.wireshark_lua(), encoding="utf-8")
+            print(f"{args.out}: written; for example: tshark -X lua_script:{args.out} -r captures/0.pcap")
+        else:
+            for line in dissect.lines(args.capture):
+                print(line)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UserError(f"{error.filename}: {error.strerror}") from None
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    return 0
