@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 USAGE_ERROR = 2  # something the user can put right; nothing was started
+FAILED = 1
 INTERRUPTED = 130  # Ctrl-C
 
 

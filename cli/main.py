@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cli.errors import INTERRUPTED, USAGE_ERROR, UserError
+from cli.errors import FAILED, INTERRUPTED, USAGE_ERROR, UserError
 
 ROOMS = ("node", "mobility", "topologies", "emulation", "analysis", "cli")
 
@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _dispatch(arguments)
     except UserError as error:
         for line in str(error).splitlines():
-            print(f"roamcast: {line}", file=sys.stderr)
+            print(f"roamcast: {_visible(line)}", file=sys.stderr)
         return USAGE_ERROR
     except ModuleNotFoundError as error:  # a Pi has the node alone
         if error.name is None or error.name.partition(".")[0] in ROOMS:
@@ -35,6 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("roamcast: interrupted", file=sys.stderr)
         return INTERRUPTED
+    except MemoryError:
+        print("roamcast: not enough memory; fewer hosts or a shorter run would do, or more memory", file=sys.stderr)
+        return FAILED
     except BrokenPipeError:  # `roamcast ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -65,6 +68,11 @@ def _dispatch(arguments: list[str]) -> int:
         args, args.others = parser.parse_known_args(arguments[1:])
         return command.run(args)
     return command.run(parser.parse_args(arguments[1:]))
+
+
+def _visible(line: str) -> str:
+    """Names come from anywhere: what a terminal would obey is written out."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
 
 
 def _nearest(name: str, known: list[str]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from emulation.records import AppendOnly, DiskFull, RecordWriter, flush_all, is_
 from node import __version__
 
 MANIFEST_BYTES = 1 << 14  # reserved when the run starts, so that a full disk cannot hinder the last word
+MOST_NAME = 128  # bytes: file systems take 255
 PACKAGES = ("numpy", "scipy", "cbor2", "trio", "pydantic")
 
 RUNNING, COMPLETE, INTERRUPTED, DISK_FULL, FAILED = "running", "complete", "interrupted", "disk_full", "failed"
@@ -31,8 +33,9 @@ class RunDirError(Exception):
 
 
 def default_path(name: str, seed: int) -> Path:
-    """runs/<name>-s<seed>-<yyyymmdd-hhmmss>, in the current folder."""
-    return Path("runs") / f"{name}-s{seed}-{datetime.now():%Y%m%d-%H%M%S}"
+    """runs/<name>-s<seed>-<yyyymmdd-hhmmss>, in the current folder, whatever the name is made of."""
+    plain = re.sub(r"[^\w.-]+", "-", name).strip(".-").encode()[:MOST_NAME].decode(errors="ignore") or "run"
+    return Path("runs") / f"{plain}-s{seed}-{datetime.now():%Y%m%d-%H%M%S}"
 
 
 class RunDirectory:

@@ -83,6 +83,9 @@ def run(scenario, out: Path | None = None, progress: Callable[[Progress], None] 
         outcome = rundir.INTERRUPTED if clock.stopping else rundir.COMPLETE
     except DiskFull as error:
         outcome, reason = rundir.DISK_FULL, str(error)
+    except mobility.TooDense as error:
+        reason = str(error)
+        raise WorldError(reason) from None
     except KeyboardInterrupt:
         outcome = rundir.INTERRUPTED
         raise

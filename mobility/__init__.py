@@ -1,6 +1,6 @@
 """Where hosts are and when: models of movement, trace files, positions, contacts."""
 
-from mobility.contacts import CONTACT
+from mobility.contacts import CONTACT, TooDense
 from mobility.movement import Movement
 from mobility.textfile import TraceError
 from mobility.trace import FORMATS, format_of, read, write
@@ -11,6 +11,7 @@ __all__ = [
     "CONTACT",
     "FORMATS",
     "Movement",
+    "TooDense",
     "TraceError",
     "Trajectory",
     "format_of",

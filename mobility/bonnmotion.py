@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from mobility.movement import Movement
-from mobility.textfile import TraceError, base_name, read_lines, write_text
+from mobility.textfile import FARTHEST, TraceError, base_name, read_lines, write_text
 from mobility.trajectory import Trajectory
 
 LEAVES, RETURNS = 2.0, 1.0
@@ -21,8 +21,8 @@ LEAVES, RETURNS = 2.0, 1.0
 
 def read(path: Path) -> Movement:
     """Raises TraceError. Nodes are named by their line's number among nodes, from "0"."""
-    parameters = _parameters(path)
     lines = read_lines(path)
+    parameters = _parameters(path)
     comments = {line.strip().upper() for line in lines if line.startswith("#")}
     rows = [
         (number, line)
@@ -75,6 +75,9 @@ def _floats(path: Path, number: int, words: list[str]) -> np.ndarray:
     if not np.isfinite(values).all():
         wrong = words[int(np.flatnonzero(~np.isfinite(values))[0])]
         raise TraceError(path, number, f'"{wrong[:40]}"; a finite number')
+    if len(values) and max(values.max(), -values.min()) > FARTHEST:
+        wrong = words[int(np.argmax(np.abs(values)))]
+        raise TraceError(path, number, f'"{wrong[:40]}"; a number within +-{FARTHEST:g}')
     return values
 
 
@@ -128,7 +131,7 @@ def _duration(path: Path, parameters: dict[str, str], last: float) -> float:
     text = parameters.get("duration")
     if text is None:
         return last
-    if not _is_number(text) or not 0 <= float(text) < math.inf:
+    if not _is_number(text) or not 0 <= float(text) <= FARTHEST:
         beside = path.with_name(base_name(path, ".movements") + ".params")
         raise TraceError(beside, None, f"duration={text[:40]}; a number of seconds")
     return float(text)

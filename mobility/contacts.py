@@ -22,6 +22,11 @@ CONTACT = np.dtype([("i", np.int32), ("j", np.int32), ("up", np.float64), ("down
 BORDER = 1e-9  # s
 CHUNK = 200_000  # spans worked on at a time, to bound memory
 MOST_SLABS = 100_000
+MOST_PAIRS = 20_000_000  # near each other at once, to bound memory: 6,000 hosts in one place
+
+
+class TooDense(Exception):
+    """So many hosts are so near each other that their contacts are past counting; str() is one sentence."""
 
 
 class _Slab(NamedTuple):
@@ -40,7 +45,7 @@ def find_contacts(pieces: Pieces, radius: float, start: float, end: float) -> np
 
     Hosts are in contact while both exist and their distance is <= radius; `up` and `down` are
     clipped to [start, end], so a contact that is open at an end of it has that end as its instant.
-    A mere touch has up == down. Gaps below 1e-9 s are bridged. Raises ValueError on radius <= 0.
+    A mere touch has up == down. Gaps below 1e-9 s are bridged. Raises ValueError on radius <= 0, TooDense.
     """
     if not radius > 0:
         raise ValueError(f"radius {radius}: must be above 0 m")
@@ -128,7 +133,11 @@ def _candidates(slab: _Slab, radius: float) -> np.ndarray:
         return np.empty((0, 2), dtype=np.intp)
     centre, reach = slab.centre[present], slab.reach[present]
     slack = 1 + 1e-9  # rounding in the discs must not lose a touch
-    pairs = cKDTree(centre).query_pairs((radius + 2 * reach.max()) * slack, output_type="ndarray")
+    tree, near = cKDTree(centre), (radius + 2 * reach.max()) * slack
+    if len(present) > np.sqrt(2 * MOST_PAIRS) and tree.count_neighbors(tree, near) > 2 * MOST_PAIRS:
+        raise TooDense(f"at {slab.start:g} s more than {MOST_PAIRS:,} pairs of hosts are within {near:g} m of each "
+                       "other, too many to follow; fewer hosts, a larger area or a shorter range")
+    pairs = tree.query_pairs(near, output_type="ndarray")
     apart = np.linalg.norm(centre[pairs[:, 0]] - centre[pairs[:, 1]], axis=1)
     pairs = pairs[apart <= (radius + reach[pairs].sum(axis=1)) * slack]
     return present[pairs]

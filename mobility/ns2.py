@@ -20,11 +20,11 @@ from pathlib import Path
 import numpy as np
 
 from mobility.movement import Movement
-from mobility.textfile import TraceError, base_name, read_lines, write_text
+from mobility.textfile import FARTHEST, TraceError, base_name, read_lines, write_text
 from mobility.trajectory import Trajectory
 
 # any array or variable name will do: $node_(3), $n(3), $node(3), $n3
-_NODE = re.compile(r"\$[A-Za-z_]+(?:\(([^()$]+)\)|(\d+))")
+_NODE = re.compile(r"\$[A-Za-z_]+(?:\(([^()$]{1,64})\)|(\d{1,64}))")
 _AXES = {"X_": 0, "Y_": 1, "Z_": 2}
 _DURATION = re.compile(r"set\s+\w+\(duration\)\s+(\S+)")
 _QUOTES = str.maketrans('"\\{}', "    ")
@@ -114,6 +114,8 @@ def _number(path: Path, number: int, word: str) -> float:
         value = math.nan
     if not math.isfinite(value):
         raise TraceError(path, number, f'"{word[:40]}"; a number')
+    if abs(value) > FARTHEST:
+        raise TraceError(path, number, f'"{word[:40]}"; a number within +-{FARTHEST:g}')
     return value
 
 
@@ -137,6 +139,8 @@ def _drive(path: Path, node: _Node, high: bool, dimensions: int) -> Trajectory:
         if speed == 0:
             target = place
         origin, left, arrival = place, time, time + (math.dist(place, target) / speed if speed else 0.0)
+        if arrival > FARTHEST:
+            raise TraceError(path, line, f"speed {speed:g}, with which it never arrives; 0 m/s (stop) or more")
     if target != points[-1]:
         _reach(times, points, arrival, target)
     return Trajectory(np.array(times), np.array(points)[:, :dimensions])

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import io
 import zlib
 from pathlib import Path
+
+MOST_BYTES = 1 << 29  # of a trace, unpacked: some 20 million waypoints
+FARTHEST = 1e12  # of times (s) and coordinates (m): sums and squares of them are still numbers
 
 
 class TraceError(Exception):
@@ -18,16 +22,24 @@ class TraceError(Exception):
 def read_lines(path: Path) -> list[str]:
     """The lines of a file without their ends (LF, CRLF or CR); unpacks gzip whatever its name."""
     try:
-        data = path.read_bytes()
+        if path.exists() and not path.is_file() and not path.is_dir():  # a pipe would wait, a device never end
+            raise TraceError(path, None, "not a file; give a trace file")
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
         raise TraceError(path, None, "no such file; check the name") from None
     except OSError as error:
-        raise TraceError(path, None, f"cannot be read: {error.strerror}") from None
+        raise TraceError(path, None, f"cannot be read: {error.strerror}; give a trace file") from None
+    except ValueError:  # a zero byte in the name
+        raise TraceError(path, None, "no name of a file; check it") from None
     if data[:2] == b"\x1f\x8b":
         try:
-            data = gzip.decompress(data)
+            with gzip.open(io.BytesIO(data)) as file:
+                data = file.read(MOST_BYTES + 1)
         except (OSError, EOFError, zlib.error):
             raise TraceError(path, None, "a damaged gzip file; fetch or make it again") from None
+    if len(data) > MOST_BYTES:
+        raise TraceError(path, None, f"more than {MOST_BYTES >> 20} MiB of text; cut it into parts")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:

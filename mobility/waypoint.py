@@ -17,6 +17,7 @@ from mobility.movement import Movement
 from mobility.trajectory import Trajectory
 
 STARTS = ("steady", "classic")
+SLOWEST = 1e-6  # m/s; slower legs take longer than numbers can tell
 MOST_WAYPOINTS = 50_000_000  # of all hosts together, to bound memory
 
 
@@ -63,6 +64,8 @@ def check(
             f"speed: found a least speed of {speed[0]:g}; above 0 m/s, because with 0 the mean speed "
             "falls towards 0 for ever and no steady state exists (Yoon, Liu, Noble)"
         )
+    if speed[0] < SLOWEST:
+        raise ValueError(f"speed: found a least speed of {speed[0]:g}; {SLOWEST:g} m/s or more")
     if not speed[0] <= speed[1] < math.inf:
         raise ValueError(f"speed: found {speed[0]:g} to {speed[1]:g}; the lower first")
     if not 0 <= pause[0] <= pause[1] < math.inf:

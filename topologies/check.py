@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,9 +12,12 @@ from mobility import waypoint
 from topologies.faults import LinkFault
 from topologies.motion import RandomWaypoint, Static, Trace
 from topologies.problems import line, show
+from topologies.workload import MOST_FILTERS
 
 if TYPE_CHECKING:
     from topologies.scenario import Scenario
+
+MOST_PLANNED = 2_000_000  # by all hosts together, to bound memory
 
 # What trees supply and what parts need, least first (node/trees/__init__.py; a test holds the two together).
 SUPPLIES = ("nothing", "links", "ends", "path")
@@ -201,6 +205,9 @@ def _workload(scenario: Scenario) -> Iterator[Finding]:
             f"{workload.subscriptions} of {workload.kinds} kinds",
             "at most workload.kinds",
         )
+    if 0 < workload.publish_interval < 1e-3:
+        yield "workload.publish_interval", f"{workload.publish_interval:g}", "0.001 s or more, or 0 for none"
+    yield from _amount(scenario)
     if workload.kinds and workload.start >= duration:
         yield "workload.start", f"{workload.start:g} in a run of {duration:g} s", "a time within the run"
     for name in ("subscribe", "publish"):
@@ -212,6 +219,20 @@ def _workload(scenario: Scenario) -> Iterator[Finding]:
                 yield f"{key}.at", f"{row.at:g} in a run of {duration:g} s", "a time within the run"
             if row.until is not None and row.until <= row.at:
                 yield f"{key}.until", f"{row.until:g}", f"a time after at = {row.at:g}"
+
+
+def _amount(scenario: Scenario) -> Iterator[Finding]:
+    """More than one client of a node may hold, or than a plan of the whole run should."""
+    workload, count = scenario.workload, len(scenario.names)
+    for_all = sum(row.hosts is None for row in workload.subscribe)
+    own = Counter(host for row in workload.subscribe for host in row.hosts or ())
+    most = workload.subscriptions + for_all + max(own.values(), default=0)
+    if most > MOST_FILTERS:
+        yield "workload.subscribe", f"up to {most} filters at one host", f"at most {MOST_FILTERS} of them, a node's limit"
+    planned = count * workload.subscriptions + sum(
+        count if row.hosts is None else len(row.hosts) for row in (*workload.subscribe, *workload.publish))
+    if planned > MOST_PLANNED:
+        yield "workload", f"{planned:,} subscriptions and events to plan", f"fewer, or fewer hosts: at most {MOST_PLANNED:,}"
 
 
 def _faults(scenario: Scenario) -> Iterator[Finding]:

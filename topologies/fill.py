@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import mobility
-from topologies.problems import key_text, line, nearest, show
+from topologies.problems import key_text, line, nearest, one_line, show
 from topologies.run import NAME
 
 Tables = dict[str, Any]
@@ -22,7 +22,7 @@ Tables = dict[str, Any]
 def defaults(path: Path, tables: Tables, read_trace: Callable[[Tables], mobility.Movement]) -> list[str]:
     """Complete `tables` in place; returns problems that would keep the schema from being asked."""
     run = _table(tables, "run")
-    run.setdefault("name", path.stem)
+    run.setdefault("name", one_line(path.stem)[:64] or "scenario")
     duration, warm_up, deadline = run.get("duration"), run.get("warm_up", 0.0), run.get("deadline", 10.0)
     if "window" not in run:
         numbers = all(
@@ -61,7 +61,10 @@ def _hosts(path: Path, tables: Tables, read_trace: Callable) -> list[str]:
         return []
     if not given:
         hosts["count"] = 1  # until the trace tells; a trace that cannot be read is problem enough
-    motion["trace"] = str((path.parent / motion["trace"]).resolve())
+    try:
+        motion["trace"] = str((path.parent / motion["trace"]).resolve())
+    except (OSError, RuntimeError, ValueError):  # symbolic links in a circle, a name too long, a zero byte
+        return [line(path, "mobility.trace", show(motion["trace"]), "the name of a file")]
     if "format" not in motion:
         motion["format"] = mobility.format_of(motion["trace"])
         if motion["format"] is None:
@@ -74,7 +77,7 @@ def _hosts(path: Path, tables: Tables, read_trace: Callable) -> list[str]:
                     'add format = "bonnmotion" or "ns2"',
                 )
             ]
-    if motion["format"] not in mobility.FORMATS:
+    if not isinstance(motion["format"], str) or motion["format"] not in mobility.FORMATS:
         return []  # the schema will say so
     try:
         trace = read_trace(motion)

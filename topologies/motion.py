@@ -6,18 +6,23 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from topologies.section import AsTuple, NotNegative, Positive, Section
+from topologies.section import AsTuple, NotNegative, Section
 
-Place = Annotated[tuple[float, ...], AsTuple, Field(min_length=2, max_length=3)]
+FARTHEST = 1e9  # m
+Side = Annotated[float, Field(ge=1e-6, le=FARTHEST)]
+Speed = Annotated[float, Field(ge=0, le=1e6)]
+Pause = Annotated[float, Field(ge=0, le=1e9)]
+Coordinate = Annotated[float, Field(ge=-FARTHEST, le=FARTHEST)]
+Place = Annotated[tuple[Coordinate, ...], AsTuple, Field(min_length=2, max_length=3)]
 
 
 class RandomWaypoint(Section):
     model: Literal["random_waypoint"] = Field("random_waypoint", description="go somewhere, pause, and again")
-    area: Annotated[tuple[Positive, Positive], AsTuple] = Field(description="m: width and height")
-    speed: Annotated[tuple[NotNegative, NotNegative], AsTuple] = Field(
+    area: Annotated[tuple[Side, Side], AsTuple] = Field(description="m: width and height")
+    speed: Annotated[tuple[Speed, Speed], AsTuple] = Field(
         (0.5, 2.0), description="m/s: least, above 0, and most; uniform"
     )
-    pause: Annotated[tuple[NotNegative, NotNegative], AsTuple] = Field(
+    pause: Annotated[tuple[Pause, Pause], AsTuple] = Field(
         (0.0, 30.0), description="s: least and most; uniform"
     )
     start: Literal["steady", "classic"] = Field(

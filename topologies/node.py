@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from topologies.section import Positive, Section
+from topologies.section import Section, Timer
 
 
 class Node(Section):
@@ -26,21 +26,21 @@ class Node(Section):
     )
     secret: str = Field("", max_length=1024, description="shared key of authenticated datagrams; empty: none")
 
-    hello_interval: float = Field(1.0, gt=0, le=3600, description="s: between two beacons, +-10%")
+    hello_interval: Timer = Field(1.0, le=3600, description="s: between two beacons, +-10%")
     hello_losses: int = Field(3, ge=1, le=16, description="missed beacons in a row that end a neighbor")
     hello_up: int = Field(
         3, ge=1, le=16, description="beacons of the last hello_window that begin a neighbor"
     )
     hello_window: int = Field(8, ge=1, le=16, description="beacons remembered")
 
-    rto_initial: Positive = Field(0.3, le=3600, description="s: first retransmission timeout (RFC 6298)")
-    rto_min: Positive = Field(0.2, le=3600, description="s: least retransmission timeout")
-    rto_max: Positive = Field(0.5, le=3600, description="s: greatest retransmission timeout")
+    rto_initial: Timer = Field(0.3, le=3600, description="s: first retransmission timeout (RFC 6298)")
+    rto_min: Timer = Field(0.2, le=3600, description="s: least retransmission timeout")
+    rto_max: Timer = Field(0.5, le=3600, description="s: greatest retransmission timeout")
     channel_window: int = Field(32, ge=1, le=64, description="messages in flight on a link")
     channel_queue: int = Field(
         262144, ge=4096, le=2**30, description="bytes: waiting and in flight, per link"
     )
-    channel_give_up: Positive = Field(
+    channel_give_up: Timer = Field(
         1.0, le=3600, description="s: without any acknowledgement that end a link"
     )
     ack_delay: float = Field(0.1, ge=0, le=10, description="s: an acknowledgement may wait for company")
@@ -52,26 +52,26 @@ class Node(Section):
         24e6, ge=1e3, le=1e11, description="bit/s: of unicasts; that of [radio] by default"
     )
 
-    leader_interval: Positive = Field(1.0, le=3600, description="s: between a leader's beacons down the tree")
+    leader_interval: Timer = Field(1.0, le=3600, description="s: between a leader's beacons down the tree")
     leader_losses: int = Field(5, ge=1, le=1000, description="missed leader beacons that end a parent link")
-    request_wait: Positive = Field(0.15, le=60, description="s: replies to a route request are collected")
+    request_wait: Timer = Field(0.15, le=60, description="s: replies to a route request are collected")
     request_attempts: int = Field(
         3, ge=1, le=100, description="route requests before an orphan elects itself"
     )
     request_hops: int = Field(8, ge=1, le=64, description="hops that a route request travels on a tree")
-    join_wait: Positive = Field(0.5, le=60, description="s: for the answer to a join request")
-    merge_wait: Positive = Field(0.3, le=60, description="s: a leader collects offers to merge")
+    join_wait: Timer = Field(0.5, le=60, description="s: for the answer to a join request")
+    merge_wait: Timer = Field(0.3, le=60, description="s: a leader collects offers to merge")
 
-    unsubscription_timer: Positive = Field(
+    unsubscription_timer: Timer = Field(
         2.0, le=3600, description="s: T_u, after which what a lost link wanted is withdrawn"
     )
-    subscription_timer: Positive = Field(
+    subscription_timer: Timer = Field(
         2.0, le=3600, description="s: T_s, after which informed tells a new link what it held back"
     )
-    activate_wait: Positive = Field(
+    activate_wait: Timer = Field(
         0.5, le=3600, description="s: the end of a new link waits for the word of the old one"
     )
-    path_wait: Positive = Field(
+    path_wait: Timer = Field(
         3.0, le=3600, description="s: a broker of a reconfiguration path waits for its next message"
     )
     flush: Literal["broadcast", "piggyback", "path"] = Field(
@@ -80,4 +80,4 @@ class Node(Section):
 
     digest: bool = Field(True, description="compare tables in beacons and heal them")
 
-    traffic_interval: Positive = Field(1.0, le=3600, description="s: between two traffic records")
+    traffic_interval: Timer = Field(1.0, le=3600, description="s: between two traffic records")

@@ -10,6 +10,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
+from topologies.run import NAME
+
+MOST_TOLD = 20
 _TYPES = {
     "float_type": "a number",
     "int_type": "a whole number",
@@ -24,11 +27,22 @@ _TYPES = {
 
 
 class ScenarioError(Exception):
-    """A scenario that cannot be run; `problems` has one line for each thing wrong with it."""
+    """A scenario that cannot be run; `problems` has one line for each thing wrong with it.
+
+    The text has the first of them, so that a wrong kind of file does not scroll everything away.
+    """
 
     def __init__(self, problems: Iterable[str]) -> None:
-        self.problems = list(problems)
-        super().__init__("\n".join(self.problems))
+        self.problems = [one_line(problem) for problem in problems]
+        told = self.problems[:MOST_TOLD]
+        if len(self.problems) > MOST_TOLD:
+            told.append(f"and {len(self.problems) - MOST_TOLD} problems more; put these right first")
+        super().__init__("\n".join(told))
+
+
+def one_line(text: str) -> str:
+    """Names and values come from files: line ends and what a terminal would obey are written out."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def line(path: Path | str, key: str, found: str, cure: str) -> str:
@@ -56,6 +70,9 @@ def _tell(path: Path | str, problem: dict, schema: type[BaseModel]) -> str:
     key = key_text(problem["loc"]).replace("hosts.each.", "hosts.")
     if kind == "extra_forbidden":
         return line(path, key, "an unknown key", _unknown(problem["loc"], schema))
+    if kind == "missing" and isinstance(problem["loc"][-1], int):  # of a pair: the list is too short
+        place = problem["loc"][:-1]
+        return line(path, key_text(place), found, f"a longer list ({_description(place, schema)})")
     if kind == "missing":
         return line(path, key, "nothing", f"add it ({_description(problem['loc'], schema)})")
     if kind == "union_tag_invalid":
@@ -86,7 +103,7 @@ def _cure(kind: str, context: dict) -> str:
         name, text = bounds[kind]
         value = context[name]
         if kind == "string_pattern_mismatch":
-            return "1 to 32 letters, digits, _, . or -"
+            return "1 to 32 letters, digits, _, . or -" if value == NAME else "a name without control characters"
         return text.format(f"{value:g}" if isinstance(value, float) else value)
     if kind == "literal_error":
         return f"one of {context['expected']}".replace("'", '"')

@@ -40,7 +40,7 @@ class UnitDiskRadio(_Radio):
     """Everything within range is received, nothing beyond."""
 
     model: Literal["unit_disk"] = Field("unit_disk", description="received within range, not beyond")
-    range: float = Field(150.0, gt=0, le=1e6, description="m: two hosts at most this far apart are in range")
+    range: float = Field(150.0, ge=1e-2, le=1e6, description="m: two hosts at most this far apart are in range")
 
 
 class LogDistanceRadio(_Radio):
@@ -55,7 +55,7 @@ class LogDistanceRadio(_Radio):
     )
     tx_power: float = Field(16.0, ge=-100, le=100, description="dBm: of the sender, antennas included")
     reference_loss: float = Field(46.7, ge=0, le=200, description="dB: path loss at reference_distance")
-    reference_distance: float = Field(1.0, gt=0, le=1e4, description="m: up to which the loss does not grow")
+    reference_distance: float = Field(1.0, ge=1e-3, le=1e4, description="m: up to which the loss does not grow")
     exponent: float = Field(2.5, ge=1, le=10, description="of the path loss; 2 is free space")
     shadowing: float = Field(
         4.0, ge=0, le=30, description="dB: standard deviation over pairs and time; 0 is none"

@@ -11,11 +11,12 @@ from topologies.section import AsTuple, NotNegative, Section
 
 MOST_HOSTS = 100_000
 NAME = r"^[A-Za-z0-9_.-]{1,32}$"
+TITLE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$"  # what fits in one line
 
 
 class Run(Section):
     name: str = Field(
-        min_length=1, max_length=64, description="the run's name; the file's own name by default"
+        min_length=1, max_length=64, pattern=TITLE, description="the run's name; the file's own name by default"
     )
     duration: float = Field(gt=0, le=1e7, description="s: how long the run lasts")
     warm_up: NotNegative = Field(0.0, description="s: the beginning that is not measured")

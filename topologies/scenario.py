@@ -56,6 +56,9 @@ __all__ = [
 ]
 
 
+MOST_BYTES = 1 << 24  # of a scenario; 100,000 places take a quarter of it
+
+
 class Scenario(Section):
     """A complete scenario. Hosts are known by their ids 0 .. count - 1 everywhere in it."""
 
@@ -125,7 +128,13 @@ def load(path: str | Path, overrides: Mapping[str, Any] = {}) -> Scenario:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        if path.exists() and not path.is_file() and not path.is_dir():  # a pipe would wait, a device never end
+            raise ScenarioError([f"{path}: not a file; give a scenario file"])
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise ScenarioError([f"{path}: more than {MOST_BYTES >> 20} MiB; give a scenario, hosts' ways in a trace"])
+        return tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n"))
     except FileNotFoundError:
         raise ScenarioError(
             [f"{path}: no such file; give a scenario, such as topologies/park-30.toml"]
@@ -136,6 +145,10 @@ def _read(path: Path) -> dict[str, Any]:
         raise ScenarioError([f"{path}: not a text file; give a scenario in TOML"]) from None
     except tomllib.TOMLDecodeError as error:
         raise ScenarioError([f"{path}: not TOML: {error}; correct that line"]) from None
+    except RecursionError:
+        raise ScenarioError([f"{path}: lists or tables inside each other too deeply; give a scenario"]) from None
+    except ValueError as error:  # a number of thousands of digits, a name with a zero byte
+        raise ScenarioError([f"{path}: cannot be read: {error}; give a scenario in TOML"]) from None
 
 
 def _override(tables: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ def _tuple(value: Any) -> Any:
 AsTuple = BeforeValidator(_tuple)
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
+Timer = Annotated[float, Field(ge=1e-3)]  # s; below, a node would do nothing but wake up
 Share = Annotated[float, Field(ge=0, le=1)]
 Host = Annotated[int, Field(ge=0)]  # an id; names are replaced by ids before the schema sees them
 Hosts = Annotated[tuple[Host, ...], AsTuple, Field(min_length=1)]

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from topologies.section import AsTuple, Hosts, NotNegative, Positive, Section
 
+MOST_FILTERS = 1024  # that a node holds for one client
 Value = str | bool | int | float
 
 
@@ -43,14 +44,14 @@ class Workload(Section):
     )
     subscriptions: int = Field(
         ge=0,
-        le=10_000,
+        le=MOST_FILTERS,
         description="different kinds that each host subscribes to; 2 by default, 0 without a generator",
     )
     publish_interval: float = Field(5.0, ge=0, description="s: between two events of a host; 0: none")
     publish_jitter: Annotated[float, Field(ge=0, le=0.5)] = Field(
         0.1, description="share of the interval by which each event is early or late at most"
     )
-    payload: int = Field(0, ge=0, le=60_000, description="bytes: put on top of each event")
+    payload: int = Field(0, ge=0, le=32_768, description="bytes: put on top of each event")
     start: NotNegative = Field(0.0, description="s: when the generator begins")
     subscribe: Annotated[tuple[Subscribe, ...], AsTuple] = Field((), description="explicit subscriptions")
     publish: Annotated[tuple[Publish, ...], AsTuple] = Field((), description="explicit events")

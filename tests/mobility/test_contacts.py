@@ -213,3 +213,12 @@ def test_the_index_loses_nothing():
         alone = mobility.Movement(["a", "b"], ways, 200.0).contacts(150.0)
         spans = np.array(found.get((int(i[k]), int(j[k])), [])).reshape(-1, 2)
         assert spans == pytest.approx(np.column_stack((alone.up, alone.down)), abs=1e-7)
+
+
+def test_a_crowd_past_counting_is_refused_before_it_takes_the_memory(monkeypatch):
+    monkeypatch.setattr("mobility.contacts.MOST_PAIRS", 10_000)
+    crowd = [mobility.Trajectory(np.zeros(1), np.zeros((1, 2))) for _ in range(200)]
+    names = [str(k) for k in range(200)]
+    with pytest.raises(mobility.TooDense, match="more than 10,000 pairs of hosts .*; fewer hosts"):
+        mobility.Movement(names, crowd, 9.0).contacts(10.0)
+    assert len(mobility.Movement(names[:100], crowd[:100], 9.0).contacts(10.0)) == 4950

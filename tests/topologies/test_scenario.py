@@ -234,7 +234,7 @@ def workloads(host):
     subscribe = st.fixed_dictionaries({"filter": st.text(min_size=1, max_size=9)})
     return some(
         kinds=st.integers(2, 50),
-        publish_interval=st.integers(0, 9) | st.floats(0, 9),
+        publish_interval=st.integers(0, 9) | st.floats(0.001, 9),
         publish=st.lists(publish, max_size=2),
         subscribe=st.lists(subscribe, max_size=2),
     )
