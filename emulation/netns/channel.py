@@ -1,4 +1,4 @@
-"""How the processes of a run speak with each other: JSON objects over a socket pair, descriptors beside them."""
+"""How the processes of a run speak: JSON objects over a socket pair, with descriptors beside them."""
 from __future__ import annotations
 
 import json

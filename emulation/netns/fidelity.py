@@ -11,12 +11,13 @@ from collections.abc import Iterable, Sequence
 
 FINEST = 1e-6  # s: all that is earlier counts as this
 GROWTH = 1.1
+LATE = {"medium": "the medium", "positions": "the position updates", "nodes": "the nodes"}
 CLASSES = 208  # the last begins at 340 s
 _PER_LOG = 1.0 / math.log(GROWTH)
 
 _WORST = CLASSES  # beside the classes: ns
 PUBLISHED, DELIVERED, RECORDS_LOST, UNSENT, NEIGHBORS = range(CLASSES + 1, CLASSES + 6)
-SETTING_UP, THAWED = CLASSES + 6, CLASSES + 7  # ns of processor time; ns of the run when a frozen host went on
+SETTING_UP, THAWED = CLASSES + 6, CLASSES + 7  # ns of processor time; ns of the run when it was thawed
 _WORDS = CLASSES + 8
 
 
@@ -51,7 +52,8 @@ def tallies(count: int) -> list[Tally]:
 
 def lateness(tallied: Sequence[Tally]) -> dict[str, object]:
     """Median, 99th percentile and worst of all of these together, in s; null without samples."""
-    counts = [sum(column) for column in zip(*(tally.words[:CLASSES].tolist() for tally in tallied), strict=True)]
+    rows = (tally.words[:CLASSES].tolist() for tally in tallied)
+    counts = [sum(column) for column in zip(*rows, strict=True)]
     samples = sum(counts)
     worst = max((tally.words[_WORST] for tally in tallied), default=0) * 1e-9
     return {"samples": samples, "median": _quantile(counts, samples, 0.5, worst),
@@ -77,7 +79,7 @@ def judge(measured: dict, limits, disturbances: Iterable[str]) -> list[str]:
     `measured`: the manifest's table fidelity. `disturbances`: what happened that was not in the scenario.
     """
     wrong = []
-    for name, what in (("medium", "the medium"), ("positions", "the position updates"), ("nodes", "the nodes")):
+    for name, what in LATE.items():
         p99, limit = measured[name]["p99"], getattr(limits, name)
         if p99 is not None and p99 > limit:
             wrong.append(f"the 99th percentile of how late {what} ran is {p99 * 1e3:.4g} ms, more than "
@@ -85,8 +87,8 @@ def judge(measured: dict, limits, disturbances: Iterable[str]) -> list[str]:
     dropped = measured["socket_drops"] + measured["tap_drops"]
     share = dropped / max(dropped + measured["receptions"], 1)
     if share > limits.dropped:
-        wrong.append(f"{dropped} frames were dropped for want of time ({share:.2%} of what was received), more than "
-                     f"run.fidelity.dropped = {limits.dropped:.2%}")
+        wrong.append(f"{dropped} frames were dropped for want of time ({share:.2%} of what was received), "
+                     f"more than run.fidelity.dropped = {limits.dropped:.2%}")
     if measured["records_lost"] > limits.records_lost:
         wrong.append(f"{measured['records_lost']} records were lost, more than "
                      f"run.fidelity.records_lost = {limits.records_lost}")

@@ -15,7 +15,7 @@ import numpy as np
 LEADER_SHARE = 2.5  # datagrams of a host for each beacon of its leader, acknowledgements and repairs included
 EVENT_SHARE = 0.3  # datagrams of a host for each event of the network, retransmissions included
 UNICAST_HEARD = 1.05  # receivers of a datagram that is no beacon
-NODE_SENT, NODE_RECEIVED = 330e-6, 220e-6  # s of a node's processor time for each datagram, the kernel's included
+NODE_SENT, NODE_RECEIVED = 330e-6, 220e-6  # s of processor time for each datagram, the kernel's included
 MEDIUM_SENT, MEDIUM_RECEIVED = 70e-6, 40e-6  # s of the medium's
 REFERENCE = 1.7e-3  # s
 LOOPS = 5
@@ -55,7 +55,8 @@ def events(scenario, hosts: int) -> float:
     """Events that the workload publishes a second, all hosts together, while it is at its busiest."""
     workload = scenario.workload
     rate = hosts / workload.publish_interval if workload.kinds and workload.publish_interval else 0.0
-    return rate + sum(len(entry.hosts or range(hosts)) / entry.every for entry in workload.publish if entry.every)
+    explicit = (len(entry.hosts or range(hosts)) / entry.every for entry in workload.publish if entry.every)
+    return rate + sum(explicit)
 
 
 def degree(scenario, movement) -> float:

@@ -68,7 +68,8 @@ def enter_namespaces() -> None:
         return
     except OSError as error:
         if error.errno != errno.EPERM:
-            raise Unsupported(f"this kernel makes no pid namespaces ({error.strerror}); use --world sim") from None
+            raise Unsupported(f"this kernel makes no pid namespaces ({error.strerror}); "
+                              "use --world sim") from None
     user, group = os.geteuid(), os.getegid()
     try:
         unshare(CLONE_NEWUSER | CLONE_NEWPID)
@@ -76,8 +77,8 @@ def enter_namespaces() -> None:
         Path("/proc/self/uid_map").write_text(f"0 {user} 1")
         Path("/proc/self/gid_map").write_text(f"0 {group} 1")
     except OSError as error:
-        raise Unsupported("an ordinary user needs user namespaces for this world, and this system refuses them "
-                          f"({error.strerror}); run as root, or use --world sim") from None
+        raise Unsupported("an ordinary user needs user namespaces for this world, and this system refuses "
+                          f"them ({error.strerror}); run as root, or use --world sim") from None
 
 
 def open_tap(name: str, index: int) -> int:
@@ -149,7 +150,7 @@ def prefer() -> str:
 
 
 def hasten() -> None:
-    """Put this process before ordinary ones where that is allowed, so that what else runs here disturbs less."""
+    """Put this process before ordinary ones where that is allowed: what else runs here disturbs less."""
     try:
         os.setpriority(os.PRIO_PROCESS, 0, NICE)
     except OSError:

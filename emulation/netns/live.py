@@ -53,8 +53,8 @@ class LiveRun:
         except (FileNotFoundError, ProcessLookupError):
             raise NotLive(f"{self.path}: the run is over; its hosts are there only while it lasts") from None
         except OSError as error:
-            raise NotLive(f"host {host} of {self.path} cannot be entered ({error.strerror}); do it as the user who "
-                          "started the run") from None
+            raise NotLive(f"host {host} of {self.path} cannot be entered ({error.strerror}); do it as the "
+                          "user who started the run") from None
 
     def execute(self, host: int, command: list[str], variables: dict[str, str]) -> int:
         """Run a command inside a host, on this terminal; its exit code as a shell gives it.

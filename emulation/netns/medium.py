@@ -38,6 +38,7 @@ LONGEST = 2048  # bytes; longer than any frame of an interface with 1500
 BATCH = 16  # frames read from one host before the others have their turn
 NAP = 0.5  # s of sleep at most
 TICK = 1.0  # s between two records of the traffic
+BEAT = 0.005  # s between two looks at the clock: a frame that waits to be read does not tell since when
 FLUSH = 0.01  # s between two files that are written out, one at a time
 GC_THRESHOLD = 50_000
 
@@ -89,9 +90,9 @@ class _Decided(Medium):
 
     def _note(self, transmission: _Transmission) -> None:
         frame = transmission.frame
-        self._log.append(json.dumps(
-            {"t": round(transmission.start, 9), "from": frame.sender, "to": frame.destination,
-             "bytes": len(frame.payload), "try": frame.tries, **self._fates}, separators=(",", ":")).encode() + b"\n")
+        line = {"t": round(transmission.start, 9), "from": frame.sender, "to": frame.destination,
+                "bytes": len(frame.payload), "try": frame.tries, **self._fates}
+        self._log.append(json.dumps(line, separators=(",", ":")).encode() + b"\n")
 
 
 class Air:
@@ -121,16 +122,15 @@ class Air:
         self._carry(scheduler, medium, until - scheduler.began, lambda: None)
 
     def run(self, began: float, epoch: float) -> None:
-        """Carry the run's frames from `began` (of the monotonic clock; of the wall clock: `epoch`) to its end.
-
-        Raises DiskFull.
-        """
+        """Carry the run's frames from `began` (of the monotonic clock; `epoch` of the wall clock) to its
+        end. Raises DiskFull."""
         if self._captures is not None:
             self._captures.begin(epoch)
         time.sleep(max(began - time.monotonic(), 0.0))
         self._discard()
         self.scheduler.began = began
         self.scheduler.call_at(0.0, self._start)
+        self.scheduler.call_at(BEAT, self._beat)
         self.scheduler.call_at(FLUSH, partial(self._flush, 0))
         try:
             self._carry(self.scheduler, self.medium, self._plan.scenario.run.duration, self._heed)
@@ -145,7 +145,8 @@ class Air:
         self._files.append(world)
         self._record = self._measured(world.record, plan.positions)
         options = {"end": scenario.run.duration, "off": plan.late(), "overhead": OVERHEAD}
-        arguments = (self.scheduler, plan.movement, scenario.radio, scenario.run.seed, self._deliver, self._record)
+        arguments = (self.scheduler, plan.movement, scenario.radio, scenario.run.seed, self._deliver,
+                     self._record)
         if not scenario.run.capture:
             return Medium(*arguments, **options)
         self._captures = _Captures(plan.path / "captures", plan.hosts, wire.PORT, 0.0)
@@ -178,6 +179,10 @@ class Air:
         for host, tally in enumerate(self._plan.nodes):
             tally.words[NEIGHBORS] = len(self.medium.neighborhood.of[host])
         self.scheduler.call_at(self.scheduler.now() + TICK, self._tick)
+
+    def _beat(self) -> None:
+        """Its own lateness is what it is for: those that are missed are all made up for."""
+        self.scheduler.call_at(self.scheduler.now() + BEAT, self._beat)
 
     def _flush(self, turn: int) -> None:
         self._files[turn % len(self._files)].flush()

@@ -38,7 +38,8 @@ def set_up(host: int, neighbors: bytes = b"") -> None:
         route.bind((0, 0))
         _ask(route, _link(index, _attribute(IFLA_ADDRESS, addresses.mac(host))))
         inet6 = _attribute(socket.AF_INET6, _attribute(IFLA_INET6_ADDR_GEN_MODE, bytes([MODE_NONE])))
-        has_ipv6 = _ask(route, _link(index, _attribute(IFLA_AF_SPEC, inet6)), errno.EAFNOSUPPORT, errno.EOPNOTSUPP)
+        has_ipv6 = _ask(route, _link(index, _attribute(IFLA_AF_SPEC, inet6)), errno.EAFNOSUPPORT,
+                        errno.EOPNOTSUPP)
         _solicit_no_routers()
         _ask(route, _link(LOOPBACK, up=True))
         _ask(route, _link(index, up=True))
@@ -46,8 +47,8 @@ def set_up(host: int, neighbors: bytes = b"") -> None:
                              _attribute(IFA_BROADCAST, addresses.IPV4_BROADCAST.packed)))
         if has_ipv6:
             without_detection = _attribute(IFA_FLAGS, struct.pack("=I", IFA_F_NODAD))
-            for address, scope in ((addresses.link_local(host), LINK_SCOPE), (addresses.ipv6(host), UNIVERSE)):
-                _ask(route, _address(index, address.packed, addresses.IPV6_PREFIX, without_detection, scope))
+            for own, scope in ((addresses.link_local(host), LINK_SCOPE), (addresses.ipv6(host), UNIVERSE)):
+                _ask(route, _address(index, own.packed, addresses.IPV6_PREFIX, without_detection, scope))
         for piece in _pieces(neighbors):
             route.send(piece)
             _failures(route, ())
@@ -89,7 +90,8 @@ def _solicit_no_routers() -> None:
 
 def _link(index: int, attributes: bytes = b"", up: bool = False) -> bytes:
     flags = IFF_UP if up else 0
-    return _message(RTM_NEWLINK, REQUEST | ACKNOWLEDGE, struct.pack("=BxHiII", 0, 0, index, flags, flags) + attributes)
+    body = struct.pack("=BxHiII", 0, 0, index, flags, flags) + attributes
+    return _message(RTM_NEWLINK, REQUEST | ACKNOWLEDGE, body)
 
 
 def _address(index: int, address: bytes, prefix: int, attributes: bytes, scope: int = UNIVERSE) -> bytes:

@@ -17,7 +17,7 @@ from emulation import chance
 from emulation.clock import Clock
 from emulation.netns import addresses, kernel
 from emulation.netns.channel import Channel
-from emulation.netns.fidelity import DELIVERED, PUBLISHED, RECORDS_LOST, SETTING_UP, UNSENT, Tally
+from emulation.netns.fidelity import DELIVERED, PUBLISHED, RECORDS_LOST, SETTING_UP, UNSENT
 from emulation.netns.plan import Plan
 from emulation.workload import Workload
 from node import daemon
@@ -55,7 +55,8 @@ async def _live(plan: Plan, host: int, epoch: int, began: float | None, channel:
         first = began is None
         if first:
             began = await _told(channel)
-        port = _port(replace(settings, began=time.time() - (time.monotonic() - began)), radio, epoch, plan, tally)
+        wall = time.time() - (time.monotonic() - began)
+        port = _port(replace(settings, began=wall), radio, epoch, plan)
         broker = daemon.make_broker(settings, port)
         control = Control(settings.control, broker, port.tick)
         client = _Client(plan, host, port, broker)
@@ -81,7 +82,8 @@ async def _told(channel: Channel) -> float:
     return answer["began"]
 
 
-def _port(settings: daemon.Settings, radio: daemon.Radio, epoch: int, plan: Plan, tally: Tally) -> daemon.Port:
+def _port(settings: daemon.Settings, radio: daemon.Radio, epoch: int, plan: Plan) -> daemon.Port:
+    tally = plan.nodes[settings.node]
     port = daemon.Port(settings, radio, epoch)
     port.random = chance.stream(plan.scenario.run.seed, "node", settings.node, epoch)
     port.records = _Records(Path("nodes", f"{settings.node}.jsonl"), settings.node)

@@ -64,8 +64,8 @@ class Socket:
 def standing(movement: mobility.Movement) -> mobility.Movement:
     """The hosts at their places of time 0, for as long as the probing takes."""
     places = _places(movement)
-    return mobility.Movement(list(movement.names), [mobility.Trajectory(np.zeros(1), place[None]) for place in places],
-                             movement.duration)
+    still = [mobility.Trajectory(np.zeros(1), place[None]) for place in places]
+    return mobility.Movement(list(movement.names), still, movement.duration)
 
 
 def _places(movement: mobility.Movement) -> np.ndarray:
@@ -76,7 +76,8 @@ def _places(movement: mobility.Movement) -> np.ndarray:
     return places
 
 
-def reception(movement: mobility.Movement, radio, propagation: UnitDisk | LogDistance, off: set[int]) -> np.ndarray:
+def reception(movement: mobility.Movement, radio, propagation: UnitDisk | LogDistance,
+              off: set[int]) -> np.ndarray:
     """The probability that one broadcast of a host (row) is received by another (column) at time 0; NaN at
     the very edge of a unit disk."""
     places = _places(movement)

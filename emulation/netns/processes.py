@@ -1,4 +1,4 @@
-"""The processes of the hosts, as the supervisor keeps them: started, struck by faults, missed when they end."""
+"""The processes of the hosts, as the supervisor keeps them: started, struck by faults, missed when gone."""
 from __future__ import annotations
 
 import os
@@ -79,7 +79,8 @@ class Host:
 
 
 class Hosts:
-    """All hosts of a run. `tell(host, what, record, **fields)` speaks to the medium; `now` is the run's time."""
+    """All hosts of a run. `tell(host, what, record, **fields)` speaks to the medium, `now` is the run's
+    time."""
 
     def __init__(self, plan: Plan, tell: Callable[..., None], now: Callable[[], float]) -> None:
         self._plan = plan
@@ -94,7 +95,8 @@ class Hosts:
         """Namespaces, devices and processes of all hosts, made side by side. Raises Failed."""
         plan = self._plan
         for host in self.all:
-            host.node, host.channel = fork(lambda channel, host=host: host_process.make(plan, host.number, channel))
+            host.node, host.channel = fork(
+                lambda channel, number=host.number: host_process.make(plan, number, channel))
         for host in self.all:
             self.answer(host, "made")
             host.tap, host.space = host.channel.descriptors
@@ -147,7 +149,8 @@ class Hosts:
             if self._has_node(host):
                 plan, epoch, began, space = self._plan, host.epoch, self._began, host.space
                 host.node, channel = fork(
-                    lambda channel: host_process.again(plan, number, space, epoch, began, channel), keep=[space])
+                    lambda channel: host_process.again(plan, number, space, epoch, began, channel),
+                    keep=[space])
                 channel.close()
             self._start_command(host)
 
@@ -203,7 +206,8 @@ class Hosts:
                 self.start(host.number)
         elif pid == host.node:
             host.node, host.up = None, False
-            how = f"was killed from outside (signal {-code})" if code < 0 else f"ended (exit code {code}; see hosts.log)"
+            how = (f"was killed from outside (signal {-code})" if code < 0 else
+                   f"ended (exit code {code}; see hosts.log)")
             self.disturbances.append(f"host {host.number}'s node {how} at {self._now():.1f} s")
             self._tell(host.number, "down", "host_down", how="died")
         else:
@@ -220,7 +224,8 @@ class Hosts:
         self.disturbances.append(f"host {host.number}'s command failed at {self._now():.1f} s: {why}")
 
     def end(self, grace: float) -> None:
-        """End everything: nodes at once, for what they would still say is no part of the run; commands in order."""
+        """End everything: nodes at once, for what they would still say is no part of the run, commands in
+        order."""
         nodes = [pid for host in self.all for pid in (host.node, host.leaving) if pid is not None]
         for pid in nodes:
             _kill(pid, signal.SIGKILL)
@@ -259,7 +264,8 @@ class Hosts:
                 host.spoken.close()
             plan, number, space = self._plan, host.number, host.space
             host.command, host.spoken = fork(
-                lambda channel: host_process.execute(plan, number, space, list(command), channel), keep=[space])
+                lambda channel: host_process.execute(plan, number, space, list(command), channel),
+                keep=[space])
 
 
 def reaped() -> list[tuple[int, int]]:

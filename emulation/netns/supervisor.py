@@ -2,8 +2,8 @@
 
 It is the init of a pid namespace, so that nothing outlives it. It has the hosts and the medium made,
 connectivity checked and the run begun for all at one instant, strikes the scenario's faults at their times,
-and ends the run. It tells its caller, in messages: {"made": s}, {"began", "epoch", "up"}, {"now", "published",
-"delivered"} every second, at last {"ended"} or {"failed": sentence}.
+and ends the run. It tells its caller, in messages: {"made": s}, {"began", "epoch", "up"}, every second
+{"now", "published", "delivered", "hosts"}, at last {"ended", ...} or {"failed": sentence}.
 """
 from __future__ import annotations
 
@@ -98,7 +98,8 @@ class Supervisor:
     def _write_live(self) -> None:
         """live.json: how `roamcast exec` finds the hosts of this run while it lasts."""
         pid = int(os.readlink("/proc/self"))  # as those outside of our pid namespace see it
-        live = {"pid": pid, "start": kernel.process_start(pid), "spaces": [host.space for host in self._hosts.all]}
+        live = {"pid": pid, "start": kernel.process_start(pid),
+                "spaces": [host.space for host in self._hosts.all]}
         scratch = self._plan.path / "live.json.new"
         scratch.write_text(json.dumps(live))
         scratch.replace(self._plan.path / "live.json")
@@ -121,9 +122,10 @@ class Supervisor:
         hosts = [{"epoch": host.epoch, "state": host.state(), "neighbors": word[NEIGHBORS],
                   "published": word[PUBLISHED], "delivered": word[DELIVERED], "unsent": word[UNSENT]}
                  for host, word in zip(self._hosts.all, words, strict=True)]
-        self._caller.send({"now": self._now(), "published": sum(word[PUBLISHED] for word in words),
-                           "delivered": sum(word[DELIVERED] for word in words),
-                           "hosts": hosts if len(hosts) <= WATCHED else None}, wait=False)  # it may be stopped
+        progress = {"now": self._now(), "published": sum(word[PUBLISHED] for word in words),
+                    "delivered": sum(word[DELIVERED] for word in words),
+                    "hosts": hosts if len(hosts) <= WATCHED else None}
+        self._caller.send(progress, wait=False)  # it may be stopped
         self._at(self._now() + TICK, self._tick)
 
     def _supervise(self) -> bool:

@@ -38,14 +38,15 @@ def check(scenario) -> None:
         raise WorldError(f"{hosts} hosts: 10.0.0.0/8 has addresses for {addresses.MAX_HOSTS}; take fewer")
     wanted = hosts * FILES_PER_HOST + FILES
     if (allowed := kernel.allow_files(wanted)) < wanted:
-        raise WorldError(f"{hosts} hosts need {wanted} open files and this session may have {allowed}, enough for "
-                         f"{max((allowed - FILES) // FILES_PER_HOST, 0)} hosts; raise the limit as root (ulimit -Hn "
-                         f"{wanted}), or use --world sim")
+        room = max((allowed - FILES) // FILES_PER_HOST, 0)
+        raise WorldError(f"{hosts} hosts need {wanted} open files and this session may have {allowed}, "
+                         f"enough for {room} hosts; raise the limit as root (ulimit -Hn {wanted}), or use "
+                         "--world sim")
     for host in range(hosts):
         command = scenario.hosts.command_of(host)
         if command and shutil.which(command[0]) is None:
-            raise WorldError(f"host {host}'s command {command[0]}: there is no such program; install it, or give "
-                             "its path")
+            raise WorldError(f"host {host}'s command {command[0]}: there is no such program; install it, or "
+                             "give its path")
     try:
         kernel.check_support()
     except kernel.Unsupported as error:
@@ -53,7 +54,7 @@ def check(scenario) -> None:
 
 
 def _crowded_tables(scenario) -> str:
-    """A warning when the kernel's table of neighbors, one for all namespaces, may be too small; else nothing."""
+    """A warning when the kernel's table of neighbors, one for all namespaces, may be too small."""
     hosts = len(scenario.names)
     try:
         limit = int(Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3").read_text())
@@ -61,14 +62,14 @@ def _crowded_tables(scenario) -> str:
         return ""
     if scenario.netns.neighbors == "permanent" or hosts * ARP_ENTRIES <= limit:
         return ""
-    return (f"the ARP tables of all {hosts} hosts together hold {limit} entries, and unicasts fail when they are full: "
-            f"set netns.neighbors = \"permanent\", or as root: sysctl net.ipv4.neigh.default.gc_thresh3="
-            f"{hosts * ARP_ENTRIES}")
+    return (f"the ARP tables of all {hosts} hosts together hold {limit} entries, and unicasts fail when they "
+            'are full: set netns.neighbors = "permanent", or as root: '
+            f"sysctl net.ipv4.neigh.default.gc_thresh3={hosts * ARP_ENTRIES}")
 
 
 def run(scenario, out: Path | None = None, progress: Callable[[runner.Progress], None] | None = None,
         say: Callable[[str], None] = lambda sentence: None) -> Path:
-    """Run a scenario in namespaces and real time; returns the run directory, whose manifest tells how it went.
+    """Run a scenario in namespaces and real time; the run directory, whose manifest tells how it went.
 
     `say` takes the forecast of the load, and warnings.
 
@@ -164,7 +165,7 @@ class _Caller:
                 supervisor.send({"stop": True})
             message = supervisor.receive(POLL)
             if message is None:
-                raise WorldError(f"the run's supervisor was killed at {self.now:.0f} s; what was recorded is kept")
+                raise WorldError(f"the run's supervisor was killed at {self.now:.0f} s")
             if "failed" in message:
                 raise WorldError(message["failed"])
             self.epoch = message.get("epoch", self.epoch)
@@ -177,7 +178,8 @@ class _Caller:
                                                    message["delivered"], message["hosts"]))
             if "ended" in message:
                 self.now, self.disk_full = message["ended"], message["disk_full"]
-                self.fidelity = {**message["fidelity"], "hosts_made_seconds": self.made, "up_seconds": self.up}
+                self.fidelity = {**message["fidelity"], "hosts_made_seconds": self.made,
+                                 "up_seconds": self.up}
                 self.workload = message["workload"]
                 return
 
@@ -185,7 +187,9 @@ class _Caller:
 def _ends_by_itself(pid: int) -> None:
     """Give the processes of a run that is over the time to be gone: when this one is, all are."""
     deadline = time.monotonic() + LEAVING
-    while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None and time.monotonic() < deadline:
+    while time.monotonic() < deadline:
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            return
         time.sleep(0.01)
 
 
