@@ -65,7 +65,7 @@ def _config(path: Path | None):
     from difflib import get_close_matches
 
     from cli.errors import UserError
-    from node.broker import FLUSHES, RECONCILERS, STRATEGIES, TREES
+    from node.broker import FLUSHES, RECONCILERS, STRATEGIES, TREES, mismatch
     from node.config import NodeConfig
 
     if path is None:
@@ -96,7 +96,10 @@ def _config(path: Path | None):
         if value not in choices.get(key, [value]):
             raise UserError(f"{path}: node.{key}: found {value!r}; it takes {' or '.join(choices[key])}")
         found[key] = value
-    return NodeConfig(**found)
+    config = NodeConfig(**found)
+    if (wrong := mismatch(config)) is not None:
+        raise UserError(f"{path}: node.{wrong[0]}: found {wrong[1]}; choose another of the two")
+    return config
 
 
 _AN = {str: "a text", bool: "true or false", int: "a whole number", float: "a number"}

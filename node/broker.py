@@ -28,7 +28,7 @@ from node.routing.flooding import Flooding
 from node.routing.forwarding import SubscriptionForwarding
 from node.routing.hierarchical import HierarchicalForwarding
 from node.traffic import Traffic
-from node.trees import TreeStatus
+from node.trees import TreeStatus, supplies
 from node.trees.maodv import Maodv
 from node.trees.none import NoTree
 
@@ -40,11 +40,24 @@ RECONCILERS = {"strawman": Strawman, "timed": Timed, "notified": Notified, "info
 FLUSHES = ("broadcast", "piggyback", "path")
 
 
+def mismatch(config: NodeConfig) -> tuple[str, str] | None:
+    """(key, finding) if the tree cannot supply what a part needs, or a part has nothing to do; else None."""
+    tree = TREES[config.tree].supplies
+    if config.strategy != "subscription" and config.reconcile != "strawman":
+        return "reconcile", f"{config.reconcile!r} with strategy {config.strategy!r}, which leaves 'strawman'"
+    for key, part in (("reconcile", RECONCILERS[config.reconcile]), ("strategy", STRATEGIES[config.strategy])):
+        if (key, config.strategy) != ("reconcile", "flood") and not supplies(tree, part.needs):
+            return key, f"{getattr(config, key)!r}, which needs {part.needs} of a tree, with tree {config.tree!r}"
+    return None
+
+
 class Broker:
     """One life of one node. Everything public here is an input or a service to the parts."""
 
     def __init__(self, node: NodeId, epoch: Epoch, config: NodeConfig, env: Environment,
                  decode: Callable[[bytes, bytes], wire.Datagram] = wire.decode) -> None:
+        if (wrong := mismatch(config)) is not None:
+            raise ValueError("{}: found {}".format(*wrong))
         self.me = Peer(node, epoch)
         self.config = config
         self.env = env

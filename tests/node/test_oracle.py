@@ -35,7 +35,7 @@ PROTOCOLS = {**RECONCILERS, "deferring": Deferring}
 @pytest.mark.parametrize("forwarding", ["identity", "covering"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_tables_equal_those_from_scratch(protocol, forwarding):
-    check(protocol, forwarding, 150)
+    check(protocol, forwarding, 100)
 
 
 def check(protocol, forwarding, examples):

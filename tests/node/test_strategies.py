@@ -10,6 +10,8 @@ from radio_world import RadioWorld
 from tree_world import TreeWorld
 
 from node import wire
+from node.broker import RECONCILERS, mismatch
+from node.config import NodeConfig
 from node.filters import parse
 from node.reconcile.strawman import Strawman
 from node.routing import flooding
@@ -152,6 +154,17 @@ def test_flooding_is_one_broadcast_a_node_and_nothing_of_a_tree():
         node: min(node, 8 - node) for node in range(8)}
 
 
+def test_messages_off_the_tree_travel_where_there_is_no_tree():
+    world = RadioWorld(3, loss=0.1, tree="none", strategy="flood")
+    world.link(0, 1, 2)
+    world.run(12.0)
+    arrived = []
+    world.brokers[2].reconciler.routed_messages[wire.PathRefused] = lambda *what: arrived.append(what)
+    world.brokers[0].relay((0, 1, 2), wire.PathRefused((0, 1, 7)))
+    world.run(1.0)
+    assert arrived == [((0, 1, 2), wire.PathRefused((0, 1, 7)))]
+
+
 def test_an_event_too_large_to_flood_is_recorded_and_stays_here():
     world, got = radio(3, strategy="flood", tree="none")
     world.brokers[1].publish("c", {"x": 6}, b"." * flooding.MAX_EVENT)
@@ -169,3 +182,18 @@ def test_a_flood_of_nonsense_is_dropped_and_repetition_is_bounded():
     assert broker.routing._waiting == flooding.WAITING and len(got[1]) == flooding.WAITING + 10
     world.run(1.0)
     assert broker.routing._waiting == 0
+
+
+@pytest.mark.parametrize(("config", "key"), [
+    ({"tree": "none", "reconcile": "path"}, "reconcile"), ({"tree": "none"}, "reconcile"),
+    ({"tree": "none", "strategy": "event"}, "reconcile"), ({"strategy": "flood", "reconcile": "timed"}, "reconcile")])
+def test_parts_that_do_not_go_together_are_refused(config, key):
+    assert mismatch(NodeConfig(**config))[0] == key
+    with pytest.raises(ValueError, match=key):
+        RadioWorld(1, **config)
+
+
+def test_every_part_goes_with_the_tree():
+    for reconcile in RECONCILERS:
+        assert mismatch(NodeConfig(reconcile=reconcile)) is None
+    assert mismatch(NodeConfig(strategy="flood", tree="none")) is None
