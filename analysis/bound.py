@@ -1,8 +1,9 @@
 """The physical bound: when could an event have reached each host, over space and time?
 
-Earliest arrival in the contact graph: hosts store, carry and forward over two-way radio contacts;
-a transmission takes no time, and a host that stops keeps what it carries. No protocol delivers
-more by the deadline, whatever it does; a protocol that does not carry events delivers less.
+Earliest arrival in the contact graph: hosts store, carry and forward over every radio link between
+living hosts, one-way links too (a broadcast needs no answer); a transmission takes no time, and a host
+that stops keeps what it carries. A protocol that does not carry events delivers less. None delivers
+more over the links that the world recorded; what may pass beside those is in docs/analysis.md.
 """
 from __future__ import annotations
 
@@ -10,12 +11,14 @@ import numpy as np
 
 
 class ContactGraph:
-    """Contacts as arrays, both directions, for a fixed number of hosts: `tail`, `head`, `up`, `down`."""
+    """Directed contacts as arrays of one length, for a fixed number of hosts.
 
-    def __init__(self, i: np.ndarray, j: np.ndarray, up: np.ndarray, down: np.ndarray, hosts: int) -> None:
-        self.tail = np.concatenate([i, j]).astype(np.int64)
-        self.head = np.concatenate([j, i]).astype(np.int64)
-        self.up, self.down = np.tile(up, 2).astype(float), np.tile(down, 2).astype(float)
+    From `up` to `down` (s) `head` receives what `tail` sends.
+    """
+
+    def __init__(self, tail: np.ndarray, head: np.ndarray, up: np.ndarray, down: np.ndarray, hosts: int) -> None:
+        self.tail, self.head = tail.astype(np.int64), head.astype(np.int64)
+        self.up, self.down = up.astype(float), down.astype(float)
         self.hosts = hosts
 
     def between(self, start: float, end: float) -> ContactGraph:

@@ -11,13 +11,15 @@ from pyspark.sql import functions as F
 from analysis.run import Run
 
 PERCENTS = np.arange(101)
+RECORDED = 2e-6  # s that two times in records may be off each other
 _SETS = {"whole": [], "bin": ["bin"], "reason": ["reason", "detail"], "kind": ["kind"], "node": ["node"],
          "source": ["source"], "hops": ["hops"]}
 
 
 class Breakdown(NamedTuple):
-    """Frames with `expected`, `delivered` (in time), `reachable` (by the bound), `repeats`, and `latency`,
-    a list of percentiles 0, 1, .. 100 in s (None where nothing was delivered). Only pairs whose hosts
+    """Frames with `expected`, `delivered` (in time), `reachable` (by the bound), `impossible` (delivered before
+    the bound, or without one), `repeats`, and `percentiles`, a list of the latency's percentiles
+    0, 1, .. 100 in s (None where nothing was delivered). Only pairs whose hosts
     were up throughout and whose client is not at the publisher's own node, except `classes`."""
 
     classes: pd.DataFrame  # by `class`: counted, local, node_down
@@ -37,14 +39,15 @@ def breakdown(run: Run, outcomes: DataFrame) -> Breakdown:
         F.when(F.col("node_down"), "node_down").when(F.col("local"), "local").otherwise("counted").alias("class"),
         (F.floor((F.col("published") - run.window[0]) / width) * width + run.window[0]).alias("bin"),
         "reason", "detail", "kind", "node", "source", F.when(F.col("in_time"), F.col("hops")).alias("hops"),
-        "in_time", "bound", "times", "latency", "recovered")
+        "in_time", "bound", "delivered", "times", "latency", "recovered")
+    too_early = F.col("bound").isNull() | (F.col("delivered") < F.col("bound") - RECORDED)
     keys = ["class", "bin", "reason", "detail", "kind", "node", "source", "hops"]
     found = (pairs.groupingSets([[F.col(c) for c in ("class", *chosen)] for chosen in _SETS.values()],
                                 *[F.col(k) for k in keys])
              .agg(F.grouping_id().alias("grouping"), F.count("*").alias("expected"),
                   F.sum(F.col("in_time").cast("int")).alias("delivered"), F.count("bound").alias("reachable"),
                   F.sum(F.greatest(F.col("times") - 1, F.lit(0))).alias("repeats"),
-                  F.sum((F.col("in_time") & F.col("bound").isNull()).cast("int")).alias("impossible"),
+                  F.sum((F.col("in_time") & too_early).cast("int")).alias("impossible"),
                   F.sum(F.coalesce(F.col("recovered") & F.col("in_time"), F.lit(False)).cast("int")).alias("recovered"),
                   F.avg("hops").alias("mean_hops"), F.avg("latency").alias("mean_latency"),
                   F.percentile("latency", [float(p) / 100 for p in PERCENTS]).alias("percentiles"))

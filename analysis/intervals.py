@@ -21,6 +21,7 @@ class Intervals(NamedTuple):
     """Frames with `up` and `down`, and what they are of."""
 
     lives: pd.DataFrame  # `node`: its host was up
+    radio_links: pd.DataFrame  # `tail`, `head`, two living hosts: head can receive what tail sends
     contacts: pd.DataFrame  # `i` < `j`: two-way radio between living hosts; a one-way link carries no channel
     tree_links: pd.DataFrame  # `link`, `i` < `j`: both ends, alive, held the tree link
     wants: pd.DataFrame  # `node`, `client`, `hash`: what a client means to get, whether its host lives or not
@@ -39,7 +40,8 @@ def intervals(tables: dict[str, DataFrame], end: float) -> Intervals:
 
     lives = family("life", a="node").sort_values(["node", "up"], ignore_index=True)
     wants = family("want", a="node", name="client", hash="hash")
-    return Intervals(lives, _contacts(family("radio", a="i", b="j"), lives),
+    radio = _within(_within(family("radio", a="tail", b="head"), "tail", lives), "head", lives)
+    return Intervals(lives, radio, _contacts(radio),
                      _tree_links(family("tree", a="i", b="j", name="link"), lives), wants,
                      _held(family("told", a="node", name="client", hash="hash"), wants, lives))
 
@@ -81,11 +83,10 @@ def _paired(changes: DataFrame, end: float) -> DataFrame:
             .select(*_KEY, F.col("t").alias("up"), "down"))
 
 
-def _contacts(directed: pd.DataFrame, lives: pd.DataFrame) -> pd.DataFrame:
-    there = directed[directed["i"] < directed["j"]]
-    back = directed[directed["i"] > directed["j"]].rename(columns={"i": "j", "j": "i"})
-    both = _meet(there.merge(back, on=["i", "j"], suffixes=("", "2")), "up2", "down2")
-    return _within(_within(both, "i", lives), "j", lives)
+def _contacts(directed: pd.DataFrame) -> pd.DataFrame:
+    there = directed[directed["tail"] < directed["head"]].rename(columns={"tail": "i", "head": "j"})
+    back = directed[directed["tail"] > directed["head"]].rename(columns={"tail": "j", "head": "i"})
+    return _meet(there.merge(back, on=["i", "j"], suffixes=("", "2")), "up2", "down2")
 
 
 def _tree_links(ends: pd.DataFrame, lives: pd.DataFrame) -> pd.DataFrame:

@@ -45,16 +45,16 @@ class Forest:
         return paths
 
 
-def routes(spark: SparkSession, pairs: DataFrame, contacts: pd.DataFrame, links: pd.DataFrame, hosts: int,
+def routes(spark: SparkSession, pairs: DataFrame, radio_links: pd.DataFrame, links: pd.DataFrame, hosts: int,
            deadline: float) -> DataFrame:
     """For pairs with `event`, `source`, `published`, `node`: `event`, `node`, `bound`, `path`.
 
     `bound` is the earliest arrival in s, null when not by the deadline; `path` the hops through the
-    tree, null when the tree did not connect the two. `contacts` has `i`, `j`, `up`, `down`, `links`
-    these and `link`; all ids are below `hosts`.
+    tree, null when the tree did not connect the two. `radio_links` has `tail`, `head`, `up`, `down`; `links`
+    has `link`, `i`, `j`, `up`, `down`; all ids are below `hosts`.
     """
     known = spark.sparkContext.broadcast((ContactGraph(
-        *(contacts[c].to_numpy() for c in ("i", "j", "up", "down")), hosts), Forest(links)))
+        *(radio_links[c].to_numpy() for c in ("tail", "head", "up", "down")), hosts), Forest(links)))
 
     def solve(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for batch in batches:

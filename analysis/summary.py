@@ -27,6 +27,7 @@ METRICS = [
     Metric("Delivery", "delivery ratio", "ratio", "share"),
     Metric("Delivery", "physical bound", "bound", "share", "a path over space and time existed"),
     Metric("Delivery", "ratio to the bound", "ratio_to_bound", "share"),
+    Metric("Delivery", "beyond the bound", "beyond_bound", "count", "deliveries over no radio link that was recorded"),
     Metric("Delivery", "local, delivered", "local_ratio", "share", "clients at the publisher's own host, not in the above"),
     Metric("Delivery", "not counted: host down", "node_down", "count", "pairs whose subscriber's host was down"),
     Metric("Latency", "median", "latency_median", "seconds"),
@@ -51,6 +52,9 @@ METRICS = [
     Metric("Tree", "connected pairs in one tree", "tree_share", "share", "of host pairs connected by radio"),
     Metric("Tree", "one tree per partition", "whole_share", "share", "of the time"),
 ]
+
+
+_SELDOM = {"beyond_bound"}  # shown when there are any, as are the reasons of losses
 
 
 class Estimate(NamedTuple):
@@ -103,7 +107,7 @@ class Summary(Mapping):
             if metric.key not in self:
                 continue
             estimate = self.estimate(metric.key)
-            if metric.section == "Lost" and not estimate.mean > 0:
+            if (metric.section == "Lost" or metric.key in _SELDOM) and not estimate.mean > 0:
                 continue
             out.append((metric.section, metric.label, show(estimate, metric.form), metric.note))
         return out

@@ -13,7 +13,7 @@ from analysis.routes import Forest
 
 
 def earliest(contacts, hosts, source, start, end):
-    """Dijkstra over time, written for reading."""
+    """Dijkstra over time, written for reading; contacts are (tail, head, up, down)."""
     arrival = [float("inf")] * hosts
     queue = [(start, source)]
     while queue:
@@ -21,10 +21,9 @@ def earliest(contacts, hosts, source, start, end):
         if t >= arrival[host]:
             continue
         arrival[host] = t
-        for i, j, up, down in contacts:
-            for a, b in ((i, j), (j, i)):
-                if a == host and max(t, up) <= min(down, end):
-                    heapq.heappush(queue, (max(t, up), b))
+        for tail, head, up, down in contacts:
+            if tail == host and max(t, up) <= min(down, end):
+                heapq.heappush(queue, (max(t, up), head))
     return arrival
 
 
@@ -34,9 +33,11 @@ def test_random_contacts(seed):
     hosts = rng.randint(2, 9)
     contacts = []
     for _ in range(rng.randint(0, 40)):
-        i, j = sorted(rng.sample(range(hosts), 2))
+        i, j = rng.sample(range(hosts), 2)
         up = round(rng.uniform(0, 50), 1)
         contacts.append((i, j, up, up + rng.choice([0.0, 0.1, 2.0, 20.0])))
+        if rng.random() < 0.6:  # the others are one-way links
+            contacts.append((j, i, *contacts[-1][2:]))
     columns = np.array(contacts, dtype=float).reshape(-1, 4).T
     graph = ContactGraph(*columns, hosts)
     for _ in range(30):
@@ -46,11 +47,18 @@ def test_random_contacts(seed):
 
 
 def test_a_carrier_bridges_two_hosts_that_never_meet():
-    graph = ContactGraph(*np.array([[0, 1, 0.0, 2.0], [1, 2, 5.0, 6.0]]).T, 3)
+    ways = [[0, 1, 0.0, 2.0], [1, 2, 5.0, 6.0]]
+    graph = ContactGraph(*np.array([*ways, *([j, i, up, down] for i, j, up, down in ways)]).T, 3)
     assert graph.between(1.0, 11.0).earliest(0, 1.0, 11.0).tolist() == [1.0, 1.0, 5.0]
     assert graph.between(1.0, 4.9).earliest(0, 1.0, 4.9).tolist() == [1.0, 1.0, float("inf")]
     # back in time there is no way
     assert graph.between(3.0, 13.0).earliest(2, 3.0, 13.0).tolist() == [float("inf"), 5.0, 3.0]
+
+
+def test_a_one_way_link_leads_one_way():
+    graph = ContactGraph(*np.array([[0, 1, 0.0, 9.0]]).T, 2).between(1.0, 5.0)
+    assert graph.earliest(0, 1.0, 5.0).tolist() == [1.0, 1.0]
+    assert graph.earliest(1, 1.0, 5.0).tolist() == [float("inf"), 1.0]
 
 
 def test_tree_paths_are_those_of_their_time():

@@ -18,7 +18,7 @@ def told(tmp_path_factory, study):
     for i in range(4):
         log.contact(i, i + 1, 0.0)
     log.contact(5, 0, 48.0, 50.0)  # a carrier's meeting, no link
-    log.add(-1, 0.0, "radio_up", **{"from": 5, "to": 4})  # one-way: of no use
+    log.add(-1, 0.0, "radio_up", **{"from": 5, "to": 4})  # one-way, and nothing comes from 5
     log.contact(4, 6, 0.0)
     links = {i: log.link(i, i + 1, 1.0, nonce=i + 1) for i in (0, 2, 3)}
     links[1] = log.link(1, 2, 1.0, down=64.0, nonce=2)

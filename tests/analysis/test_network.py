@@ -55,7 +55,7 @@ def test_delivery_and_bound_are_what_plain_python_counts(seen):
     for kind, rises in (("radio_up", True), ("radio_down", False)):
         for r in records[kind]:
             directed[r["from"], r["to"]].append((r["t"], rises))
-    contacts = [(i, j, max(up, a, c), min(down, b, d)) for (i, j), changed in directed.items() if i < j
+    contacts = [(i, j, max(up, a, c), min(down, b, d)) for (i, j), changed in directed.items()
                 for up, down in spans(changed, end) for a, b in alive[i] for c, d in alive[j]
                 if max(up, a, c) <= min(down, b, d)]
     got = {(r["event"], r["node"]): r["t"] for r in records["delivered"]}
