@@ -11,28 +11,24 @@ from analysis.run import Run
 
 
 def outcomes(spark: SparkSession, run: Run, expected: DataFrame, tables: dict[str, DataFrame],
-             contacts: pd.DataFrame, links: pd.DataFrame, hosts: int) -> DataFrame:
+             radio_links: pd.DataFrame, links: pd.DataFrame, hosts: int) -> DataFrame:
     """One row a pair of `expected`, with what became of it.
 
     Adds `delivered` (s, the first time, or null), `times` (how often), `hops`, `recovered`, `bound` (s,
-    earliest possible arrival, null when not by the deadline; also null when no contacts are known),
-    `connected` (source and client were connected by radio at the time of publication), `in_time`,
+    earliest possible arrival, null when not by the deadline; also null when no radio links are known),
+    `connected` (the radio led from source to client at the time of publication), `in_time`,
     `latency` (s, or null), `reason` and `detail` (null when delivered in time).
     """
     got = (tables["delivered"].repartition("event").groupBy("event", "node", "client")
            .agg(F.min(F.struct("t", "hops", "recovered")).alias("first"), F.count("*").alias("times"))
            .select("event", "node", "client", F.col("first.t").alias("delivered"), F.col("first.hops").alias("hops"),
                    F.col("first.recovered").alias("recovered"), "times"))
-    ways = routes(spark, expected.where("not local"), contacts, links, hosts, run.deadline).repartition("event")
+    ways = routes(spark, expected.where("not local"), radio_links, links, hosts, run.deadline).repartition("event")
     judged = (expected.join(got, ["event", "node", "client"], "left").join(ways, ["event", "node"], "left")
               .withColumn("bound", F.when(F.col("local"), F.col("published")).otherwise(F.col("bound")))
               .withColumn("times", F.coalesce("times", F.lit(0)))
               .withColumn("connected", F.coalesce(F.col("bound") == F.col("published"), F.lit(False)))
               .withColumn("in_time", F.coalesce(F.col("delivered") <= F.col("published") + run.deadline, F.lit(False)))
-              .withColumn("latency", F.when(F.col("in_time"), F.col("delivered") - F.col("published")))
-              .withColumn("bounded", F.lit(run.radio_known))).cache()
-    lost = judged.where("not in_time and not node_down")
-    hops = losses.broken_hops(lost, tables, run.deadline)
-    whys = (lost.join(hops, ["event", "node"], "left").withColumn("why", losses.reason())
-            .select("event", "node", "client", "why.reason", "why.detail", "near", "far"))
-    return judged.drop("bounded", "path").join(whys, ["event", "node", "client"], "left")
+              .withColumn("latency", F.when(F.col("in_time"), F.col("delivered") - F.col("published")))).cache()
+    whys = losses.whys(run, judged.where("not in_time and not node_down"), tables)
+    return judged.drop("path").join(whys, ["event", "node", "client"], "left")

@@ -2,14 +2,46 @@
 
 The rules are in docs/analysis.md. The way is the path between publisher and subscriber over the tree
 links that were open at both of their ends when the event was published. The first host on it that
-shows no sign of the event tells the reason.
+shows no sign of the event tells the reason. Without a tree there is no such path: what the radio could have
+brought and did not, the radio lost.
 """
 from __future__ import annotations
+
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from analysis.run import Run
+
 REASONS = ("partitioned", "repairing", "stale_route", "overflow", "radio", "node_down", "late", "handoff")
+SIGNS = ("published", "forwarded", "delivered", "duplicate", "event_dropped")  # that an event came to a host
+# The node's word when it gives an event up on its way over a link, in `event_dropped`.
+DROPS = {
+    "overflow": ("overflow", "a queue on the way was full"),
+    "link_lost": ("repairing", "a link broke with the event in it"),
+    "hops": ("stale_route", "it had gone as many hops as an event may: in a circle"),
+}
+
+
+def whys(run: Run, lost: DataFrame, tables: dict[str, DataFrame]) -> DataFrame:
+    """`event`, `node`, `client`, `reason`, `detail` of each lost pair, `near`, `far` (the hop, where there is one).
+
+    `lost` has the columns of delivery.outcomes and `path`.
+    """
+    if run.treeless:
+        found = lost.join(_refused(tables), "event", "left").withColumn("why", _without_tree(run.radio_known)).withColumns(
+            {"near": F.lit(None).cast("long"), "far": F.lit(None).cast("long")})
+    else:
+        hops = broken_hops(lost, tables, run.deadline)
+        found = lost.join(hops, ["event", "node"], "left").withColumn("why", _in_tree(run.radio_known))
+    return found.select("event", "node", "client", "why.reason", "why.detail", "near", "far")
+
+
+def _refused(tables: dict[str, DataFrame]) -> DataFrame:
+    """Events that the publisher's own node turned away: `event`, `refused` (true)."""
+    name = F.regexp_extract("what", r"^event (\d+\.\d+\.\d+) ", 1)
+    return tables["refused"].select(name.alias("event"), F.lit(True).alias("refused")).where("event != ''").distinct()
 
 
 def broken_hops(lost: DataFrame, tables: dict[str, DataFrame], deadline: float) -> DataFrame:
@@ -22,8 +54,7 @@ def broken_hops(lost: DataFrame, tables: dict[str, DataFrame], deadline: float) 
     """
     pairs = lost.dropDuplicates(["event", "node"])
     known = F.broadcast(lost.select("event").distinct())
-    signs = [tables[kind].select("event", "node") for kind in ("forwarded", "delivered", "published", "duplicate")]
-    seen = signs[0].unionByName(signs[1]).unionByName(signs[2]).unionByName(signs[3])
+    seen = reduce(DataFrame.unionByName, [tables[kind].select("event", "node") for kind in SIGNS])
     seen = (seen.join(known, "event", "left_semi").repartition("event").groupBy("event")
             .agg(F.collect_set("node").alias("seen")))
     first = (pairs.join(seen, "event", "left")
@@ -33,7 +64,7 @@ def broken_hops(lost: DataFrame, tables: dict[str, DataFrame], deadline: float) 
               .select("event", F.col("node").alias("near"), F.explode("to").alias("link")).repartition("event")
               .distinct().withColumn("sent", F.lit(True)))
     drops = (tables["event_dropped"].repartition("event").groupBy("event", F.col("node").alias("near"), "link")
-             .agg(F.min("reason").alias("dropped")))
+             .agg(F.min_by("reason", "t").alias("dropped")))
     closures = F.broadcast(tables["link_lost"].groupBy("link").agg(F.min("t").alias("lost_at")))
     return (first.join(queued, ["event", "near", "link"], "left").join(drops, ["event", "near", "link"], "left")
             .join(closures, "link", "left")
@@ -42,17 +73,31 @@ def broken_hops(lost: DataFrame, tables: dict[str, DataFrame], deadline: float) 
                     (F.col("far") == F.col("node")).alias("last")))
 
 
-def reason() -> Column:
-    """Why a pair was lost, over the columns of delivery.outcomes joined with `broken_hops`."""
-    hop = F.col("link").isNotNull()
+def _anywhere(radio_known: bool) -> Column:
+    """The rules that come first, with a tree or without."""
     return (F.when(F.col("source_down"), _why("node_down", "the publisher's host went down"))
-            .when(F.col("bounded") & F.col("bound").isNull(), _why("partitioned", "no path before the deadline"))
-            .when(F.col("delivered").isNotNull(), _why("late", "delivered after the deadline"))
-            .when(~F.col("path").isNotNull() & ~F.col("connected"),
-                  _why("repairing", "hosts apart when it was published; carrying would have helped"))
-            .when(~F.col("path").isNotNull(), _why("repairing", "hosts connected, their trees were not one"))
-            .when(hop & F.col("dropped").rlike("overflow|full|queue"), _why("overflow", "a queue on the way was full"))
-            .when(hop & F.col("dropped").isNotNull(), _why("repairing", "a link broke with the event in it"))
+            .when(F.lit(radio_known) & F.col("bound").isNull(), _why("partitioned", "no path before the deadline"))
+            .when(F.col("delivered").isNotNull(), _why("late", "delivered after the deadline")))
+
+
+def _without_tree(radio_known: bool) -> Column:
+    apart = F.lit(radio_known) & ~F.col("connected")
+    return (_anywhere(radio_known)
+            .when(F.col("refused"), _why("overflow", "the event is larger than a broadcast carries"))
+            .when(apart, _why("radio", "hosts apart when it was published; carrying would have helped"))
+            .otherwise(_why("radio", "no broadcast came through")))
+
+
+def _in_tree(radio_known: bool) -> Column:
+    hop, apart = F.col("link").isNotNull(), F.lit(radio_known) & ~F.col("connected")
+    rules = (_anywhere(radio_known)
+             .when(F.col("path").isNull() & apart,
+                   _why("repairing", "hosts apart when it was published; carrying would have helped"))
+             .when(F.col("path").isNull() & F.lit(radio_known), _why("repairing", "hosts connected, their trees were not one"))
+             .when(F.col("path").isNull(), _why("repairing", "their trees were not one")))
+    for dropped, why in DROPS.items():
+        rules = rules.when(hop & (F.col("dropped") == dropped), _why(*why))
+    return (rules
             .when(hop & F.col("sent") & F.col("closed"), _why("repairing", "a link broke with the event in it"))
             .when(hop & F.col("sent") & F.col("last"), _why("radio", "sent over the last link, did not come in time"))
             .when(hop & F.col("sent"), _why("stale_route", "a host on the way had no route onward"))

@@ -44,6 +44,12 @@ class Run:
         return (self.path / "world.jsonl").is_file()
 
     @property
+    def treeless(self) -> bool:
+        """Whether events are broadcast and no tree is kept."""
+        node = self.scenario.get("node", {})
+        return node.get("tree") == "none" or node.get("strategy") == "flood"
+
+    @property
     def logs(self) -> list[Path]:
         world = self.path / "world.jsonl"
         return sorted((self.path / "nodes").glob("*.jsonl")) + ([world] if world.is_file() else [])

@@ -74,9 +74,9 @@ def _studied(spark: SparkSession, run: Run) -> Study:
             "repair_times": tree.repair_times, "links": tree.link_changes, "deliveries": _deliveries,
             "standings": _standings}.items()}
         spans = intervals.intervals(tables, end)
-        for name in ("lives", "contacts", "tree_links"):
+        for name in ("lives", "radio_links", "contacts", "tree_links"):
             getattr(spans, name).to_parquet(run.tables / f"{name}.parquet", index=False)
-        hosts = 1 + max([len(run.hosts) - 1, *found.nodes, int(spans.contacts[["i", "j"]].to_numpy().max(initial=-1))])
+        hosts = 1 + max([len(run.hosts) - 1, *found.nodes, int(spans.radio_links[["tail", "head"]].to_numpy().max(initial=-1))])
         fields["shape"] = pool.submit(tree.over_time, spans.lives, spans.contacts, spans.tree_links, run.ended, hosts)
         held = _spread(spark, spans.held, "node long, client string, hash string")
         events = published(tables).cache()
@@ -84,7 +84,7 @@ def _studied(spark: SparkSession, run: Run) -> Study:
         fields["violations"] = pool.submit(correctness.check, tables, events, matching, held)
         should = expected(run, events, matching, _spread(spark, spans.wants, "node long, client string, hash string"),
                           held, _spread(spark, spans.lives, "node long")).cache()
-        outcomes = delivery.outcomes(spark, run, should, tables, spans.contacts, spans.tree_links, hosts).cache()
+        outcomes = delivery.outcomes(spark, run, should, tables, spans.radio_links, spans.tree_links, hosts).cache()
         outcomes.write.parquet(str(run.tables / "outcomes.parquet"))
         fields["parts"] = pool.submit(breakdown, run, outcomes)
         whole = Study(run=run, ingest=found, lives=spans.lives, contacts=spans.contacts, tree_links=spans.tree_links,
@@ -125,8 +125,8 @@ def _notes(whole: Study) -> list[str]:
     if not counted["expected"]:
         notes.append("nothing was expected: no event in the measurement window matched a lasting subscription")
     if whole.run.radio_known and counted["impossible"]:
-        notes.append(f"{counted['impossible']} deliveries are beyond the physical bound: "
-                     "the records of the radio and of the nodes do not agree")
+        notes.append(f"{int(counted['impossible'])} deliveries are beyond the physical bound: a frame passed where the "
+                     "world recorded no radio link (docs/analysis.md, \"What the bound assumes\")")
     return notes
 
 
@@ -154,6 +154,7 @@ def _delivery_numbers(whole: Study) -> dict[str, float]:
         "ratio": share(counted["delivered"], counted["expected"]),
         "bound": share(counted["reachable"], counted["expected"]) if known else math.nan,
         "ratio_to_bound": share(counted["delivered"], counted["reachable"]) if known else math.nan,
+        "beyond_bound": int(counted["impossible"]) if known else 0,
         "local_expected": int(local["expected"]), "local_ratio": share(local["delivered"], local["expected"]),
         "node_down": int(_class(whole.parts, "node_down")["expected"]), **middle,
         "hops_mean": float(counted["mean_hops"]),
@@ -180,12 +181,12 @@ def _tree_numbers(whole: Study) -> dict[str, float]:
         return int(r[(r["cause"] == cause) & (r["outcome"] == outcome)]["count"].sum())
 
     times, shape = whole.repair_times, whole.shape
+    known = whole.run.radio_known and not whole.run.treeless
     return {
         "repairs": ended("repair", "joined"), "merges": ended("merge", "joined"),
         "repair_median": float(times[50]) if len(times) else math.nan,
         "repair_p95": float(times[95]) if len(times) else math.nan,
         "elections": int(whole.links["elections"]), "links_gained": int(whole.links["gained"]),
-        "tree_share": share(shape["tree_pairs"].sum(), shape["radio_pairs"].sum()) if whole.run.radio_known else math.nan,
-        "whole_share": share((shape["tree_pairs"] == shape["radio_pairs"]).sum(), len(shape))
-        if whole.run.radio_known else math.nan,
+        "tree_share": share(shape["tree_pairs"].sum(), shape["radio_pairs"].sum()) if known else math.nan,
+        "whole_share": share((shape["tree_pairs"] == shape["radio_pairs"]).sum(), len(shape)) if known else math.nan,
     }
