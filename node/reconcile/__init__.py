@@ -20,7 +20,8 @@ from typing import Protocol
 
 from node.ids import LinkId, NodeId
 
-Path = tuple[NodeId, ...]  # reconfiguration path: near old end, ..., near new end, far new end, ..., far old end
+# reconfiguration path: near old end, ..., near new end, far new end, ..., far old end
+Path = tuple[NodeId, ...]
 
 OLD_ENDS = ("old_near", "old_far")
 NEW_ENDS = ("new_near", "new_far")

@@ -9,9 +9,9 @@ makes an old end process `pending[rId]`. [7] When T_s expires, every tagged filt
 is told. The timers should satisfy (1): T_u + t_prop < T_s + t_rep.
 
 The paper's link is not there before ACTIVATE. Ours is, and may carry what the far end tells already; until
-ACTIVATE it is told nothing. Over radio ACTIVATE may never come: after `activate_wait` the new end goes on with
-an empty P, as it does at once where it was an old end itself (the entries of the lost link are no longer in its
-table) or where no path is known that ACTIVATE could take; which of these it was is recorded.
+ACTIVATE it is told nothing. Over radio ACTIVATE may never come: after `activate_wait` the new end goes on
+with an empty P, as it does at once where it was an old end itself (the entries of the lost link are no
+longer in its table) or where no path is known that ACTIVATE could take; which of these it was is recorded.
 """
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ class Informed(Notified):
         self._waiting: dict[LinkId, Waiting] = {}  # by the new link
         self._tagged: dict[LinkId, Timer] = {}  # by the new link: T_s
         self._overtaken: dict[LinkId, list[FilterHash]] = {}  # P of what FLUSH made an old end process
-        self._words: OrderedDict[LinkId, dict[int, tuple[FilterHash, ...]]] = OrderedDict()  # rid -> part -> P
+        # rid -> part -> P; part -1 once it is complete
+        self._words: OrderedDict[LinkId, dict[int, tuple[FilterHash, ...]]] = OrderedDict()
         self.routed_messages |= {wire.InformedActivate: self._activate_received}
 
     def lost(self, link: LinkId) -> None:
@@ -96,10 +97,11 @@ class Informed(Notified):
 
     def _only(self, rid: LinkId) -> list[FilterHash]:
         """P: what is wanted towards the lost neighbor only."""
-        return [wanted.hash for wanted in self._routing.kept(rid) if not self._routing.table.hops_of(wanted.hash)]
+        hops_of = self._routing.table.hops_of
+        return [wanted.hash for wanted in self._routing.kept(rid) if not hops_of(wanted.hash)]
 
     def _process_pending(self, rid: LinkId, cause: str) -> None:
-        """[6]; over radio FLUSH may be here before the tree names the new link, and ACTIVATE before the UNSUBs."""
+        """[6]; over radio FLUSH may come before the tree names the new link, ACTIVATE before the UNSUBs."""
         only = self._only(rid) if cause == "flush" else None
         super()._process_pending(rid, cause)
         if only:

@@ -1,16 +1,16 @@
 """Notified deferred unsubscription: FLUSH tells the old ends that the new link's subscriptions have come.
 
-cugola-frey-murphy-picco-dynamic-topology, section IV-A.2; figure 8 is lost, its steps are in the prose. A lost
-link is handled as in timed.py. When the link that replaces it opens, [2] each end sends its subscriptions over
-it and [3] FLUSH(rId) right behind them in the same FIFO channel. [4] Whoever receives FLUSH passes it on,
-behind the subscriptions that came before it. [5] An old end that receives it, or else [1] the timer T_u,
-processes `pending[rId]`.
+cugola-frey-murphy-picco-dynamic-topology, section IV-A.2; figure 8 is lost, its steps are in the prose. A
+lost link is handled as in timed.py. When the link that replaces it opens, [2] each end sends its
+subscriptions over it and [3] FLUSH(rId) right behind them in the same FIFO channel. [4] Whoever receives
+FLUSH passes it on, behind the subscriptions that came before it. [5] An old end that receives it, or else
+[1] the timer T_u, processes `pending[rId]`.
 
 How FLUSH spreads is `config.flush`. broadcast: to all neighbors but the one it came from, as the paper
-evaluates it. piggyback: likewise, but on the back of the last SUB where one goes the same way. (The paper would
-send it nowhere else until subscriptions stop; but they may all turn off toward a subscriber beside the path, and
-the old end would wait for T_u.) path: to the next broker of the reconfiguration path only; where that is unknown
-or no neighbor any more, to all.
+evaluates it. piggyback: likewise, but on the back of the last SUB where one goes the same way. (The paper
+would send it nowhere else until subscriptions stop; but they may all turn off toward a subscriber beside the
+path, and the old end would wait for T_u.) path: to the next broker of the reconfiguration path only; where
+that is unknown or no neighbor any more, to all.
 """
 from __future__ import annotations
 

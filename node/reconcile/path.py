@@ -1,23 +1,25 @@
 """Reconfiguration path: one message walks the path and moves the entries of the lost link onto it.
 
-cugola-frey-murphy-picco-dynamic-topology, section IV-C and figure 11; numbers in brackets are the figure's. The
-tree names the path RP = head + tail: the initiator (near old end), ..., near new end | far new end, ..., far
-old end. REC(rId, Padd, Pdel) goes along it. On the head each dispatcher [1] enters Padd as wanted by the next
-one and takes Pdel, which the previous one withdraws, out. The last of the head [2] tells the new link its table
-and [3] sends REC over it. The far new end [4] unsubscribes what it does not want of Padd; [5] REC goes on along
-the tail behind the subscriptions; the far old end [6] processes the unsubscriptions of the lost link and [7]
-sends FLUSH behind them; when that is back at the far new end, [8] the new link is told what else is wanted.
+cugola-frey-murphy-picco-dynamic-topology, section IV-C and figure 11; numbers in brackets are the figure's.
+The tree names the path RP = head + tail: the initiator (near old end), ..., near new end | far new end, ...,
+far old end. REC(rId, Padd, Pdel) goes along it. On the head each dispatcher [1] enters Padd as wanted by the
+next one and takes Pdel, which the previous one withdraws, out. The last of the head [2] tells the new link
+its table and [3] sends REC over it. The far new end [4] unsubscribes what it does not want of Padd; [5] REC
+goes on along the tail behind the subscriptions; the far old end [6] processes the unsubscriptions of the
+lost link and [7] sends FLUSH behind them; when that is back at the far new end, [8] the new link is told
+what else is wanted.
 
-In the terms of wanted and told (routing/forwarding.py): the sender of REC *assumes* that its receiver has told
-it Padd; the receiver, on REC, counts Padd as told and then corrects the difference as after any change. An
-UNSUB that crossed the REC is older than that and is ignored until [1c] RECACK [1d] (the `ignore` table). So a
-table is right wherever the walk ends: a receiver that knows nothing of the walk any more corrects everything.
+In the terms of wanted and told (routing/forwarding.py): the sender of REC *assumes* that its receiver has
+told it Padd; the receiver, on REC, counts Padd as told and then corrects the difference as after any change.
+An UNSUB that crossed the REC is older than that and is ignored until [1c] RECACK [1d] (the `ignore` table).
+So a table is right wherever the walk ends: a receiver that knows nothing of the walk any more corrects
+everything.
 
 The paper's protocol does not withstand overlapping reconfigurations. Here RESERVE first walks the path, and a
-broker takes part in one reconfiguration at a time. Refused, it is done by informed.py: the initiator tells the
-far old end so (PATH_REFUSED), and the ACTIVATEs of both tell the new ends. If a link of the path is lost, or
-nothing comes for `path_wait`, its brokers pass BROKEN to both sides and give up; where REC had begun, the
-links of the path exchange snapshots of all that was told.
+broker takes part in one reconfiguration at a time. Refused, it is done by informed.py: the initiator tells
+the far old end so (PATH_REFUSED), and the ACTIVATEs of both tell the new ends. If a link of the path is
+lost, or nothing comes for `path_wait`, its brokers pass BROKEN to both sides and give up; where REC had
+begun, the links of the path exchange snapshots of all that was told.
 """
 from __future__ import annotations
 
@@ -63,8 +65,9 @@ class ReconfigurationPath(Informed):
     def __init__(self, core) -> None:
         super().__init__(core)
         self._course: Course | None = None
-        self._substituted: dict[LinkId, Replacement] = {}  # at a far old end: rid -> what informed.py would do
-        self._refusals: OrderedDict[LinkId, Path] = OrderedDict()  # PATH_REFUSED that came before the tree's notice
+        # at a far old end, by rid: what informed.py would do; PATH_REFUSED that overtook the tree's notice
+        self._substituted: dict[LinkId, Replacement] = {}
+        self._refusals: OrderedDict[LinkId, Path] = OrderedDict()
         self.link_messages |= {wire.Reserve: self._reserve_received, wire.Reserved: self._reserved_received,
                                wire.Rec: self._rec_received, wire.RecAck: self._rec_ack_received,
                                wire.Broken: self._broken_received}
@@ -268,7 +271,8 @@ class ReconfigurationPath(Informed):
                 self._env.record("unsubscriptions_processed", rid=str(rid), cause="rec")
         withdrawn = ()
         if course.at < course.turn:
-            withdrawn = routing.take_withdrawn(course.next, MAX_ADD)  # P'del: what only the lost link had wanted there
+            # P'del: what only the lost link had wanted there
+            withdrawn = routing.take_withdrawn(course.next, MAX_ADD)
         routing.flush()
         if course.at == course.turn:
             waiting = self._waiting.pop(course.new, None)

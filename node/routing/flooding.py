@@ -2,8 +2,8 @@
 
 The baseline of all routing in mobile ad hoc networks: no tree, no subscriptions, no acknowledgements; one
 broadcast per node and event, after a random while so that those who heard the same broadcast do not all
-answer it at once (Ni, Tseng, Chen and Sheu, MobiCom 1999, call what happens otherwise a broadcast storm). What
-was seen is known by (source, epoch, sequence), as everywhere.
+answer it at once (Ni, Tseng, Chen and Sheu, MobiCom 1999, call what happens otherwise a broadcast storm).
+What was seen is known by (source, epoch, sequence), as everywhere.
 """
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Flooding(Strategy):
         message = wire.Flood(event._replace(hops=event.hops + 1))
         size = wire.encoded_size(message)
         if size > MAX_EVENT:
-            self._core.env.record("refused", what=f"event {EventId(*event[:3])} of {size} bytes, to be flooded",
-                                  limit=MAX_EVENT)
+            what = f"event {EventId(*event[:3])} of {size} bytes, to be flooded"
+            self._core.env.record("refused", what=what, limit=MAX_EVENT)
         else:
             self._core.broadcast(message)
         super().publish(event)

@@ -1,9 +1,9 @@
 """Hierarchical forwarding: subscriptions go up to the root only, events go up and down where wanted.
 
-cugola-murphy-picco-mobile-environment, section 2 and figure 1(c). The tree is rooted: a broker tells its parent
-what it and those below want. An event goes up to the root from wherever it is published, and down to each child
-that wants it. When the parent is another one, what the former was told is withdrawn and the new one is told
-all; what the same link's far end told as a child goes the same way.
+cugola-murphy-picco-mobile-environment, section 2 and figure 1(c). The tree is rooted: a broker tells its
+parent what it and those below want. An event goes up to the root from wherever it is published, and down to
+each child that wants it. When the parent is another one, what the former was told is withdrawn and the new
+one is told all; what the same link's far end told as a child goes the same way.
 """
 from __future__ import annotations
 

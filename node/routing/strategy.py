@@ -28,7 +28,7 @@ class Strategy:
         self.table = SubscriptionTable()
         self.links: dict[LinkId, object] = {}
         self._seen = SeenEvents()
-        # A world that counts messages itself asks for no records of events: making them takes most of the time.
+        # A world that counts messages itself asks for no records of events: they would take most of the time.
         self._quiet = getattr(core, "quiet", False)
         self.link_messages: dict[type, object] = {wire.Event: self._event_received}
         self.hop_messages: dict[type, object] = {}
@@ -65,7 +65,7 @@ class Strategy:
 
     # ---- events -----------------------------------------------------------------------------------
     def next_hops(self, event: wire.Event, arrival: LinkId | None) -> tuple[list[LinkId], list[str]]:
-        """Tree links and local clients that this event goes to; whether `arrival` is among them is no matter."""
+        """Tree links and local clients that this event goes to; `arrival` may be among them."""
         raise NotImplementedError
 
     def _event_received(self, link: LinkId, event: wire.Event) -> None:

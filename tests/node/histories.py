@@ -1,7 +1,7 @@
 """Random histories of a tree of brokers, and the model that they are held against.
 
-A history is a list of lines: what clients and links do, and which of the possible next things happens. It is made
-from the integers that hypothesis draws, can be printed, and replayed from the print.
+A history is a list of lines: what clients and links do, and which of the possible next things happens. It is
+made from the integers that hypothesis draws, can be printed, and replayed from the print.
 """
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from node.ids import EventId, LinkId
 from node.routing.forwarding import EVERYTHING
 
 FILTERS = [parse(text) for text in (
-    'kind = "a"', 'kind = "b"', 'kind = "a" and x > 3', 'kind = "a" and x > 5', 'x > 3', 'x > 3 and x > 2', 'x >= 4',
-    'x = 4', 'x in [4, 9]', '*', 'kind prefix "a"', 'kind in ["a", "b"] and x < 9')]
+    'kind = "a"', 'kind = "b"', 'kind = "a" and x > 3', 'kind = "a" and x > 5', 'x > 3', 'x > 3 and x > 2',
+    'x >= 4', 'x = 4', 'x in [4, 9]', '*', 'kind prefix "a"', 'kind in ["a", "b"] and x < 9')]
 EVENTS = [{"kind": kind, "x": x} for kind in "abc" for x in (2, 4, 9)]
 CLIENTS = ("one", "two")
 
@@ -106,7 +106,7 @@ class History:
 
     # ---- lines
     def do(self, word, *arguments):
-        self.lines.append(" ".join([word, *(a.replace(" ", "_") if type(a) is str else str(a) for a in arguments)]))
+        self.lines.append(" ".join([word, *map(str, arguments)]))
         getattr(self, f"_{word}")(*arguments)
         self.check_delivered()
 
@@ -177,8 +177,9 @@ class History:
 
     def told(self, node, to, forwarding):
         """What `node` should have told its tree neighbor `to`, by hash."""
-        wanted = reduce(dict.__or__, (self.told(other, node, forwarding)
-                                      for other in self.world.neighbors(node) if other != to), self.local(node))
+        beyond = [other for other in self.world.neighbors(node) if other != to]
+        wanted = reduce(dict.__or__, [self.told(other, node, forwarding) for other in beyond],
+                        self.local(node))
         return wanted if forwarding == "identity" else minimal_cover(wanted)
 
     def check_delivered(self):
@@ -203,7 +204,8 @@ class History:
                 wanted = self.told(other, node, forwarding)
                 assert held == wanted, f"{node} holds {in_words(held)} of {other}, not {in_words(wanted)}"
                 far = self.world.cores[other].routing.links[link]
-                assert far.filters == held and far.digest == core.routing.table.digest(link), f"{other} to {node}"
+                assert far.filters == held, f"{other} to {node}"
+                assert far.digest == core.routing.table.digest(link), f"{other} to {node}"
             routing = core.routing
             assert not routing._held and not routing._kept and not routing._ignored, f"left over at {node}"
             for name in ("_pending", "_waiting", "_tagged", "_course"):
@@ -253,19 +255,20 @@ def minimal_cover(wanted):
 small = st.sampled_from(range(41))  # of equal chance, unlike integers()
 starts = st.lists(st.tuples(small, small, small), max_size=14)
 steps = st.tuples(st.lists(small, max_size=8), st.sampled_from(range(13)))  # chosen ones, then some in order
-WORDS = (["subscribe"] * 4 + ["unsubscribe"] * 4 + ["exchange"] * 5 + ["repair"] * 3 + ["lose"] * 2 + ["race"] * 4
-         + ["back", "cut", "publish", "abandon", "merge"])
+WORDS = (["subscribe"] * 4 + ["unsubscribe"] * 4 + ["exchange"] * 5 + ["repair"] * 3 + ["lose"] * 2
+         + ["race"] * 4 + ["back", "cut", "publish", "abandon", "merge"])
 operations = st.tuples(st.sampled_from(WORDS), small, small, small, steps)
 shapes = st.lists(small, min_size=8, max_size=8)
 flushes = st.sampled_from(["broadcast", "piggyback", "path"])
-wide = st.tuples(st.sampled_from(range(2, 10)), shapes, flushes, st.sampled_from([2, 5, len(FILTERS)]), starts,
-                 st.lists(operations, max_size=25))
+wide = st.tuples(st.sampled_from(range(2, 10)), shapes, flushes, st.sampled_from([2, 5, len(FILTERS)]),
+                 starts, st.lists(operations, max_size=25))
 # few filters, wanted on both sides of a link that is exchanged, and touched just then
 races = st.tuples(st.sampled_from(range(4, 7)), shapes, flushes, st.just(2), st.lists(
     st.tuples(small, small, small), min_size=2, max_size=5), st.lists(st.one_of(
         st.tuples(st.just("exchange"), small, small, small, st.just(([], 0))),
         st.tuples(st.just("race"), small, small, small, st.just(([], 0))),
-        st.tuples(st.sampled_from(["unsubscribe", "lose"]), small, small, small, steps)), min_size=2, max_size=8))
+        st.tuples(st.sampled_from(["unsubscribe", "lose"]), small, small, small, steps)),
+        min_size=2, max_size=8))
 histories = wide | races
 
 
@@ -280,7 +283,8 @@ def drawn(chance):
     flush = chance.choice(["broadcast", "piggyback", "path"])
     if chance.random() < 0.5:
         words = ["exchange", "race", "exchange", "race", "unsubscribe", "lose"]
-        return (chance.randrange(4, 7), several(8, 8), flush, 2, [several(3, 3) for _ in range(chance.randint(2, 5))],
+        return (chance.randrange(4, 7), several(8, 8), flush, 2,
+                [several(3, 3) for _ in range(chance.randint(2, 5))],
                 [operation(words) for _ in range(chance.randint(2, 8))])
     return (chance.randrange(2, 10), several(8, 8), flush, chance.choice([2, 5, len(FILTERS)]),
             [several(3, 3) for _ in range(chance.randrange(15))],
@@ -301,7 +305,7 @@ def smaller(history, fails):
 
 
 def run(history, reconciler, forwarding="identity", events=True, make=History, **config):
-    """Run what `histories` drew to its quiet end and check it; returns the History. A failure carries the history."""
+    """Run what was drawn to its quiet end and check it; returns the History. A failure carries its text."""
     nodes, parents, flush, filters, start, operations = history
     edges = [(node, node - 1 - parents[node - 1] % min(node, 3)) for node in range(1, nodes)]
     one = make(nodes, edges, reconciler, filters, forwarding=forwarding, flush=flush, **config)

@@ -1,4 +1,5 @@
-"""Each protocol broken in one place, and what notices: the oracle, mostly; where a timer repairs the fault, time.
+"""Each protocol broken in one place, and what notices: the oracle, mostly; where a timer repairs the fault,
+time.
 
 A mutant is the protocol with one method replaced. The oracle has to fail within as many histories as the
 ordinary run tries; a mutant that survives means that the oracle would not see that fault in the real thing.
@@ -100,7 +101,7 @@ def routing_without(method, instead):
         def __init__(self, core):
             super().__init__(core)
             original = getattr(self._routing, method)
-            setattr(self._routing, method, lambda *arguments, **named: instead(self, original, *arguments, **named))
+            setattr(self._routing, method, lambda *some, **named: instead(self, original, *some, **named))
     return Mutant
 
 
@@ -142,8 +143,8 @@ class PathThatLeavesItsNewLinkWaiting(ReconfigurationPath):
             self._waiting[course.new].timer.cancel()
 
 
-# The only one that needs a race of three at once, an UNSUB, the REC that it crosses and one filter: some three
-# histories in a thousand. test_reconcile_path.py has the one that shows it.
+# The only one that needs a race of three at once, an UNSUB, the REC that it crosses and one filter: some
+# three histories in a thousand. test_reconcile_path.py has the one that shows it.
 RARE = {"PathThatLosesTheIgnoreTable": (histories.races, 3000)}
 
 

@@ -16,8 +16,8 @@ from node.reconcile.strawman import Strawman
 
 
 class Deferring(Strawman):
-    """The routing's side of all protocols, without their sense: what a lost link had wanted is kept and half of
-    the table is held back on each new link, until timers say otherwise."""
+    """The routing's side of all protocols, without their sense: what a lost link had wanted is kept and half
+    of the table is held back on each new link, until timers say otherwise."""
 
     def lost(self, link):
         self._core.remove_link(link, keep=True)

@@ -169,7 +169,8 @@ def flush_is_in_time(reconciler):
     world.exchange((A, B), C, D)
     world.settle()
     world.check()
-    return processed(world) == {A: ("flush", round(T_REP + 4 * LINK, 6)), B: ("flush", round(T_REP + 3 * LINK, 6))}
+    return processed(world) == {A: ("flush", round(T_REP + 4 * LINK, 6)),
+                                B: ("flush", round(T_REP + 3 * LINK, 6))}
 
 
 def test_flush_processes_the_pending_when_the_subscriptions_have_come():
@@ -208,7 +209,8 @@ def test_a_flush_that_comes_before_the_loss_is_noticed_counts():
     rid = world.links[frozenset((A, B))]
     world.cores[A].receive(world.links[frozenset((A, E))], wire.Flush(rid, ()))
     world.cut(A, B)
-    assert [(node, fields["cause"]) for node, fields in world.records("unsubscriptions_processed")] == [(A, "flush")]
+    assert [(node, fields["cause"]) for node, fields in world.records("unsubscriptions_processed")] == [
+        (A, "flush")]
 
 
 def test_abandoned_there_is_nothing_to_wait_for():

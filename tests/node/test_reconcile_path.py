@@ -1,4 +1,4 @@
-"""Reconfiguration path: figure 6 by the message, the race of section IV-C.2, refusals, and paths that break."""
+"""Reconfiguration path: figure 6 by the message, the race of section IV-C.2, refusals, paths that break."""
 from __future__ import annotations
 
 import histories
@@ -43,8 +43,8 @@ def test_it_takes_a_walk_there_and_back_and_no_timer():
     world.exchange((A, B), C, D)
     done = []
     record = world.cores[D].env.record
-    world.cores[D].env.record = lambda kind, **fields: (kind == "path_done" and done.append(world.time - start),
-                                                        record(kind, **fields))
+    world.cores[D].env.record = lambda kind, **fields: (
+        kind == "path_done" and done.append(world.time - start), record(kind, **fields))
     world.settle()
     assert done == [pytest.approx(T_REP + (6 + 6 + 6 + 2) * LINK)]  # RESERVE, RESERVED, REC, FLUSH to D
 
@@ -70,9 +70,8 @@ def test_whoever_subscribes_or_unsubscribes_at_any_moment_of_the_walk(node, mome
     world.exchange((A, B), C, D)
     world.run(world.time + T_REP + moment * LINK + LINK / 2)
     for wanted in (GRAY, BLACK):
-        own = world.cores[node].clients._filters["c"]
-        (world.cores[node].clients.unsubscribe if wanted.hash in own else world.cores[node].clients.subscribe)(
-            "c", wanted)
+        clients = world.cores[node].clients
+        (clients.unsubscribe if wanted.hash in clients._filters["c"] else clients.subscribe)("c", wanted)
     world.settle()
     world.check()
 
@@ -106,7 +105,7 @@ unsubscribe 1 one 0"""
 
 @pytest.mark.parametrize("protocol", [ReconfigurationPath, MUTANTS["PathThatLosesTheIgnoreTable"]])
 def test_an_unsub_that_crosses_rec_is_ignored(protocol):
-    """Section IV-C.2: 1 unsubscribes while REC is on its way from 0 to it. Without the table, 0 loses its route."""
+    """Section IV-C.2: 1 unsubscribes while REC is on its way from 0. Without the table, 0 loses its route."""
     one = histories.History(4, [(0, 1), (1, 2), (0, 3)], protocol)
     one.replay(RACE)
     assert any(type(message) is wire.Rec for queue in one.world.queues.values() for message in queue)

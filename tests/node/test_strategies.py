@@ -59,7 +59,8 @@ def test_hierarchical_subscriptions_go_up_and_events_up_and_down():
             for link, state in core.routing.links.items() if state.filters}
     assert told == {(3, 1), (4, 1), (1, 0), (5, 2), (2, 0)}
     assert path_of(world, 4, {"kind": "black"}) == ([(0, 2), (1, 0), (1, 3), (2, 5), (4, 1)], [3, 5])
-    assert path_of(world, 3, {"kind": "gray"}) == ([(1, 0), (1, 4), (3, 1)], [4])  # up to the root for nothing
+    # up to the root for nothing
+    assert path_of(world, 3, {"kind": "gray"}) == ([(1, 0), (1, 4), (3, 1)], [4])
     assert path_of(world, 0, {"kind": "none"}) == ([], [])
 
 
@@ -73,7 +74,8 @@ def test_hierarchical_turns_round_when_the_root_is_another():
             for state in core.routing.links.values()} == {(1, 0), (2, 2), (2, 0), (3, 1)}
     world.join(0, 3)
     world.settle()
-    assert [len(world.cores[0].routing.table.filters_of(link)) for link in world.cores[0].routing.links] == [3]
+    routing = world.cores[0].routing
+    assert [len(routing.table.filters_of(link)) for link in routing.links] == [3]
     assert path_of(world, 1, {"x": 0})[1] == [0]
 
 
@@ -186,7 +188,8 @@ def test_a_flood_of_nonsense_is_dropped_and_repetition_is_bounded():
 
 @pytest.mark.parametrize(("config", "key"), [
     ({"tree": "none", "reconcile": "path"}, "reconcile"), ({"tree": "none"}, "reconcile"),
-    ({"tree": "none", "strategy": "event"}, "reconcile"), ({"strategy": "flood", "reconcile": "timed"}, "reconcile")])
+    ({"tree": "none", "strategy": "event"}, "reconcile"),
+    ({"strategy": "flood", "reconcile": "timed"}, "reconcile")])
 def test_parts_that_do_not_go_together_are_refused(config, key):
     assert mismatch(NodeConfig(**config))[0] == key
     with pytest.raises(ValueError, match=key):

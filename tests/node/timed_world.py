@@ -1,4 +1,4 @@
-"""The tree world with a clock: every link takes as long, every end hears of its link at once, timers keep time."""
+"""The tree world with a clock: all links take as long, ends hear of their link at once, timers keep time."""
 from __future__ import annotations
 
 import heapq
@@ -26,8 +26,8 @@ class Timer:
 
 
 class TimedWorld(TreeWorld):
-    """`client` "c" is attached everywhere; `messages` counts what was sent over links and off the tree, by type;
-    `involved` holds who handled anything but FLUSH and events since `clear`."""
+    """`client` "c" is attached everywhere; `messages` counts what was sent over links and off the tree, by
+    type; `involved` holds who handled anything but FLUSH and events since `clear`."""
 
     def __init__(self, nodes, edges, reconciler, **config):
         self.time, self.heap, self.order = 0.0, [], count()
@@ -93,7 +93,7 @@ class TimedWorld(TreeWorld):
             self.cores[node].clients.subscribe("c", wanted)
 
     def exchange(self, lost, near, far, **options):
-        """Cut a link, given as (near end, far end), now; replace it t_rep later by one between `near` and `far`."""
+        """Cut a link, given as (near end, far end), now; t_rep later comes one between `near` and `far`."""
         link = self.cut(*lost)
         self.at(self.time + T_REP, lambda: self.replace(link, (lost[0], near), (lost[1], far), **options))
         return link

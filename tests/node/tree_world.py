@@ -1,9 +1,9 @@
 """Routing, reconciliation and clients of several nodes over the scripted tree: no radio, no clock.
 
-A link is a pair of FIFO queues. Its two ends learn what happened to it one at a time, whenever the history lets
-them; a message waits until its receiver has opened the link, and dies with the link. Messages off the tree are
-delivered in any order, or get lost. Timers run out whenever the history says so, so that every delay of
-messages against timers can happen.
+A link is a pair of FIFO queues. Its two ends learn what happened to it one at a time, whenever the history
+lets them; a message waits until its receiver has opened the link, and dies with the link. Messages off the
+tree are delivered in any order, or get lost. Timers run out whenever the history says so, so that every
+delay of messages against timers can happen.
 """
 from __future__ import annotations
 
@@ -141,8 +141,8 @@ class Core:
 
 
 class TreeWorld:
-    def __init__(self, nodes, forwarding="identity", reconciler=Strawman, edges=(), strategy=SubscriptionForwarding,
-                 **config):
+    def __init__(self, nodes, forwarding="identity", reconciler=Strawman, edges=(),
+                 strategy=SubscriptionForwarding, **config):
         config = NodeConfig(forwarding=forwarding, digest=False, **config)
         self.script = Script(nodes, self._notify, rooted=strategy is HierarchicalForwarding)
         self.queues = {}  # (link, receiver) -> deque of messages
@@ -197,7 +197,8 @@ class TreeWorld:
             *(("notice", node) for node, notices in enumerate(self.notices) if notices),
             *(("message", end) for end, queue in self.queues.items() if queue and end in self.open),
             *(("relayed", number) for number in range(len(self.relayed))),
-            *(("timer", (node, number)) for node, core in enumerate(self.cores) for number in range(len(core.timers))),
+            *(("timer", (node, number)) for node, core in enumerate(self.cores)
+              for number in range(len(core.timers))),
         ]
 
     def step(self, choice=0):
