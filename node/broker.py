@@ -23,6 +23,7 @@ from node.reconcile.notified import Notified
 from node.reconcile.path import ReconfigurationPath
 from node.reconcile.strawman import Strawman
 from node.reconcile.timed import Timed
+from node.relay import Relay
 from node.routing.events import EventForwarding
 from node.routing.flooding import Flooding
 from node.routing.forwarding import SubscriptionForwarding
@@ -69,14 +70,16 @@ class Broker:
         self.neighbors = Neighbors(self)
         self.links = Links(self)
         self.tree = TREES[config.tree](self)
-        self.courier = Courier(self, self.tree.relay)
+        self.courier = Courier(self)
+        self._relay = Relay(self)
+        self._relay.add({**self.tree.relayed_messages, **self.courier.relayed_messages})
         self.routing = STRATEGIES[config.strategy](self)
         self.reconciler = RECONCILERS[config.reconcile](self)
         self.clients = Clients(self)
         # message type -> handler; hop handlers take (sender: Peer, message),
         # link handlers take (link: LinkId, message)
-        self._hop = {**self.neighbors.hop_messages, **self.links.hop_messages, **self.tree.hop_messages,
-                     **self.routing.hop_messages}
+        self._hop = {**self.neighbors.hop_messages, **self.links.hop_messages, **self._relay.hop_messages,
+                     **self.tree.hop_messages, **self.routing.hop_messages}
         self._link = {**self.routing.link_messages, **self.tree.link_messages, **self.reconciler.link_messages}
 
     # ---- inputs ---------------------------------------------------------------------------
@@ -157,6 +160,11 @@ class Broker:
         """Queue a message in the reliable channels of these tree links (one or several)."""
         self.links.send(links, message)
 
+    def relay_to(self, neighbor: NodeId, message: wire.Message, failed: Callable[[], None] | None = None,
+                 last_word: bool = False) -> None:
+        """Take a message off the channels to one radio neighbor, until it acknowledges; see Relay.send."""
+        self._relay.send(neighbor, message, failed, last_word)
+
     def relay(self, route: Sequence[NodeId], message: wire.Message) -> None:
         """Take a message off the tree along these ids, this node's first, to the last; it may get lost."""
         self.courier.send(tuple(route), message)
@@ -188,7 +196,11 @@ class Broker:
         self.tree.neighbor_up(peer)
 
     def neighbor_down(self, peer: Peer, reason: str) -> None:
+        self._relay.forget(peer.node)
         self.tree.neighbor_down(peer, reason)
+
+    def suspected(self, peer: Peer) -> None:
+        self.tree.suspected(peer)
 
     def hello_received(self, peer: Peer, hello: wire.Hello) -> None:
         self.tree.hello_received(peer, hello)

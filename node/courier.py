@@ -5,29 +5,25 @@ acknowledged; nobody repeats it end to end, so it may get lost, and whoever wait
 """
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from node import wire
 from node.ids import NodeId, Peer
-from node.relay import Relay
 
 
 class Courier:
-    """Upcall to the core: `routed_message(route, message)`. `relay`: None where the tree has none."""
+    """Upcall to the core: `routed_message(route, message)`. Services used: `relay_to`, `dropped`."""
 
-    def __init__(self, core, relay: Relay | None) -> None:
+    def __init__(self, core) -> None:
         self._core = core
-        self._relay = relay
-        if relay is not None:
-            relay.add({wire.Routed: self._routed})
+        self.relayed_messages: dict[type, Callable] = {wire.Routed: self._routed}
 
     def send(self, route: tuple[NodeId, ...], message: wire.Message) -> None:
         """From this node, the first of the route, to the last."""
         self._pass_on(1, wire.Routed(route, message))
 
     def _pass_on(self, at: int, message: wire.Routed) -> None:
-        if self._relay is None:
-            self._core.dropped("not_relayed")
-        else:
-            self._relay.send(message.route[at], message, lambda: self._core.dropped("not_relayed"))
+        self._core.relay_to(message.route[at], message, lambda: self._core.dropped("not_relayed"))
 
     def _routed(self, sender: Peer, message: wire.Routed) -> None:
         route, me = tuple(message.route), self._core.me.node

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from node import wire
+from node import relay, wire
 from node.environment import Timer
 from node.ids import Epoch, NodeId, Peer
 
@@ -30,6 +30,7 @@ FORGET = 600.0  # s of silence after which a life is no longer remembered
 STRANGE = 4  # datagrams of a superseded life that make a second living node of the same id
 CONFLICT_PAUSE = 60.0  # s between two records of one conflict
 
+PROBES = len(relay.WAITS)  # tries of the question whether a silent neighbor is there
 RUN_ODDS = 2e-5  # probability a beacon of a run of losses that ends a living neighbor
 PATIENCE_MOST = 10  # beacons
 PRIOR_LOSS, PRIOR_BEACONS = 0.3, 2  # what is assumed of a link before its first beacon, and how firmly
@@ -40,6 +41,19 @@ HELLO_BYTES, HEARD_BYTES, DIGEST_BYTES = 48, 13, 27  # at most: the fixed fields
 
 REPLAY_MASK = (1 << REPLAY_WINDOW) - 1
 BEACON_MASK = (1 << BEACONS) - 1
+
+
+def suspicion(loss: float) -> int:
+    """Beacons in a row to miss before a neighbor whose beacons get lost with probability `loss` is asked whether
+    it is there: the fewest after which a living one is called gone no more often than by `patience` alone.
+
+    A question and its answer are lost together if all of PROBES tries fail, each of them two datagrams.
+    """
+    unanswered = (1 - (1 - loss) ** 2) ** PROBES
+    missed = 1
+    while missed < PATIENCE_MOST and loss ** missed * unanswered > RUN_ODDS:
+        missed += 1
+    return missed
 
 
 def patience(loss: float, least: int) -> int:
@@ -71,6 +85,8 @@ class Neighbor:
         "sequence",
         "since",
         "strange",
+        "suspected_at",
+        "suspicion",
         "theirs",
         "timer",
         "two_way",
@@ -88,6 +104,7 @@ class Neighbor:
         self.interval = interval
         self.two_way = False
         self.timer: Timer | None = None
+        self.suspected_at = now  # when it had last been heard, at the last suspicion
         self.forget_beacons()
 
     def forget_beacons(self) -> None:
@@ -98,7 +115,8 @@ class Neighbor:
         self.samples = PRIOR_BEACONS
         self.unlisted = 0  # latest beacons in a row that do not list us
         self.theirs = 0  # of our last BEACONS beacons it has
-        self.patience = PATIENCE_MOST * self.interval
+        self.patience = PATIENCE_MOST * self.interval  # s of silence until it is gone
+        self.suspicion = self.patience  # s of silence until it is asked
 
     def beacon(self, sequence: int, interval: float, least: int) -> None:
         """Count a beacon, and the ones missed before it."""
@@ -111,6 +129,7 @@ class Neighbor:
         self.interval = interval
         # a quarter more, because the beacons jitter
         self.patience = (patience(self.loss, least) + 0.25) * interval
+        self.suspicion = (suspicion(self.loss) + 0.25) * interval
 
     def accepts(self, counter: int) -> bool:
         """Slide the window over this life's datagrams; False for one that has come before."""
@@ -135,7 +154,8 @@ class Neighbors:
     """The neighbor set of a node: sends its beacons and judges those of others.
 
     Upcalls to the core: `neighbor_up(peer)`, `neighbor_down(peer, reason)` with reason silent, one_way,
-    restarted or channel, and `hello_received(peer, hello)` for beacons of two-way neighbors.
+    restarted or channel, `suspected(peer)`, once a silence, and `hello_received(peer, hello)` for beacons of
+    two-way neighbors.
     Services of the core used: `broadcast`, `tree_status()`, `digests()`, `counter`.
     """
 
@@ -315,7 +335,7 @@ class Neighbors:
         entry.two_way = True
         entry.unlisted = 0
         self.two_way[entry.peer.node] = entry.peer
-        self._watch(entry, entry.patience)
+        self._watch(entry)
         self._env.record("neighbor_up", neighbor=entry.peer.node, epoch=entry.peer.epoch)
         self._core.neighbor_up(entry.peer)
 
@@ -331,12 +351,18 @@ class Neighbors:
         self._env.record("neighbor_down", neighbor=entry.peer.node, epoch=entry.peer.epoch, reason=reason)
         self._core.neighbor_down(entry.peer, reason)
 
-    def _watch(self, entry: Neighbor, delay: float) -> None:
+    def _watch(self, entry: Neighbor) -> None:
+        """Look again when it could be suspected or gone; moving a timer at each datagram would cost more."""
+        silence = entry.patience if entry.suspected_at == entry.heard_at else min(entry.suspicion, entry.patience)
+        delay = max(entry.heard_at + silence - self._env.now(), 0.0)
         entry.timer = self._env.call_later(delay, lambda: self._check(entry))
 
     def _check(self, entry: Neighbor) -> None:
-        left = entry.heard_at + entry.patience - self._env.now()
-        if left <= 1e-9:
+        silence = self._env.now() - entry.heard_at + 1e-9
+        if silence >= entry.patience:
             self._down(entry, "silent")
-        else:  # heard since the timer was set; moving it at each datagram would cost more than looking again
-            self._watch(entry, left)
+            return
+        if silence >= entry.suspicion and entry.suspected_at != entry.heard_at:
+            entry.suspected_at = entry.heard_at
+            self._core.suspected(entry.peer)
+        self._watch(entry)

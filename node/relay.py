@@ -40,21 +40,20 @@ class _Flight:
 class Relay:
     """One hop of multi-hop messages: repeated until acknowledged, handed on once.
 
-    `handlers`: message type -> handler(sender: Peer, message), called for what comes in from two-way
-    neighbors. Services of the core used: `unicast`, `two_way`, `dropped`.
+    Services of the core used: `unicast`, `two_way`, `dropped`.
     """
 
-    def __init__(self, core, handlers: Mapping[type, Callable]) -> None:
+    def __init__(self, core) -> None:
         self._core = core
-        self._handlers = handlers
+        self._handlers: dict[type, Callable] = {}
         self._number = core.env.random.getrandbits(16)
         self._flights: dict[int, _Flight] = {}
         self._seen: OrderedDict[NodeId, tuple[Epoch, int, int]] = OrderedDict()  # epoch, highest, bits below
         self.hop_messages: dict[type, Callable] = {wire.Relay: self._relay, wire.RelayAck: self._ack}
 
     def add(self, handlers: Mapping[type, Callable]) -> None:
-        """Have messages of these types handled too."""
-        self._handlers = {**self._handlers, **handlers}
+        """Message type -> handler(sender: Peer, message), called for what comes in from two-way neighbors."""
+        self._handlers |= handlers
 
     def send(self, to: NodeId, message: wire.Message, failed: Failed | None = None,
              last_word: bool = False) -> None:

@@ -8,6 +8,7 @@ the lost link's LinkId. Merges, joins and elections are plain `gained`.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from node.ids import LinkId, NodeId, Peer
@@ -25,7 +26,6 @@ def supplies(tree: str, need: str) -> bool:
     return SUPPLIES.index(tree) >= SUPPLIES.index(need)
 
 
-
 class TreeStatus(NamedTuple):
     """Where a node stands; carried by its HELLO."""
 
@@ -40,10 +40,10 @@ class Tree(Protocol):
     """Also tells the core `tree_changed()` when its status is another one; after that it is asked for it."""
 
     supplies: str
-    relay: object | None  # node/relay.py's, if there is one
-    # messages of this tree: type -> handler(sender, message); hop scope and link scope
-    hop_messages: dict[type, object]  # handler(sender: Peer, message)
-    link_messages: dict[type, object]  # handler(link: LinkId, message)
+    # messages of this tree: type -> handler
+    hop_messages: dict[type, Callable]  # by themselves: handler(sender: Peer, message)
+    relayed_messages: dict[type, Callable]  # brought by node/relay.py: handler(sender: Peer, message)
+    link_messages: dict[type, Callable]  # out of a channel: handler(link: LinkId, message)
 
     def start(self) -> None: ...
     def status(self) -> TreeStatus: ...
@@ -53,8 +53,18 @@ class Tree(Protocol):
     def neighbor_down(self, peer: Peer, reason: str) -> None:
         """It is gone; tree links to it are to be given up (the tree calls core.lost)."""
 
+    def suspected(self, peer: Peer) -> None:
+        """Nothing was heard of it for longer than is usual; told once a silence. Its tree link is to be tried."""
+
     def hello_received(self, peer: Peer, hello) -> None:
         """A two-way neighbor's beacon: it tells its leader, depth and whether it seeks one."""
 
     def link_failed(self, link: LinkId, reason: str) -> None:
         """The reliable channel gave up or was reset; the tree calls core.lost(link)."""
+
+    def link_pending(self, link: LinkId) -> bool:
+        """Whether the far end may have opened this link although it is not open here: then its first message
+        is no message of a dead incarnation."""
+
+    def link_heard(self, link: LinkId) -> None:
+        """A message came over such a link: the tree calls core.gained(link), before the message is handled."""

@@ -145,7 +145,7 @@ class Join:
             self._timer = self._env.call_later(0.0, lambda: self._end("gone"))
             return
         message = wire.Join(pending.request, rid, path or (), route, ())
-        self._tree.relay.send(route[1], message, lambda: self._end("gone", pending))
+        self._core.relay_to(route[1], message, lambda: self._end("gone", pending))
 
     def cancel(self) -> None:
         """The JOIN that is out cannot commit any more; its `done` is not called."""
@@ -195,7 +195,7 @@ class Join:
         elif self._tree.parent != sender or self._next_hop(route, at) is None:
             self._refuse(message, sender, "gone")
         else:
-            self._tree.relay.send(route[at + 1], message, lambda: self._refuse(message, sender, "gone"))
+            self._core.relay_to(route[at + 1], message, lambda: self._refuse(message, sender, "gone"))
 
     def _walk(self, message: wire.Join, sender: NodeId) -> None:
         """One step of the walk, from this node, which is the last of `walk` already."""
@@ -214,12 +214,12 @@ class Join:
 
     # ---- the answer -----------------------------------------------------------------------------------
     def _refuse(self, message: wire.Join, sender: NodeId, reason: str) -> None:
-        self._tree.relay.send(sender, wire.Refuse(message.request, message.route, message.walk, reason))
+        self._core.relay_to(sender, wire.Refuse(message.request, message.route, message.walk, reason))
 
     def _back(self, message: wire.Grant | wire.Refuse) -> None:
         """Send an answer on to the node before this one."""
         chain = (*message.route, *message.walk[1:])
-        self._tree.relay.send(chain[chain.index(self._me) - 1], message)
+        self._core.relay_to(chain[chain.index(self._me) - 1], message)
 
     def _answer(self, sender: Peer, message: wire.Grant | wire.Refuse) -> None:
         chain = (*message.route, *message.walk[1:])
@@ -273,16 +273,12 @@ class Join:
             return
         over = LinkId.between(self._me, sender.node, message.over)
         if at + 1 == len(route):
-            if self.granted(over):
-                self.opened(over)
-            elif self._tree.links.get(sender.node) != over:
-                self._core.dropped("unasked")
-                self._tree.relay.send(sender.node, wire.Leave(message.over))
+            self.held_open(sender.node, message.over)
         elif self._tree.parent != sender.node or self._tree.links[sender.node] != over:
             # the sender points here and we no longer there: the link between us is of no use to either
             self._core.dropped("not_parent")
             self._tree.lose(over, "crossed")
-            self._tree.relay.send(sender.node, wire.Leave(message.over))
+            self._core.relay_to(sender.node, wire.Leave(message.over))
         else:
             self._advance(at, message)
 
@@ -297,13 +293,22 @@ class Join:
         new = LinkId.between(route[-2], route[-1], message.nonce)
         opens = at + 2 == len(route)
         link = new if opens else tree.links[node]
-        tree.relay.send(node, message._replace(over=link.nonce),
+        tree.core.relay_to(node, message._replace(over=link.nonce),
                         lambda: tree.lose(link, "unanswered", tell=True))
         if not opens:
             tree.set_parent(node)
         self._notify(rid, new, message.path or None, route)
         if opens:
             tree.gain(node, message.nonce, parent=True)
+
+    def held_open(self, far: NodeId, nonce: int) -> None:
+        """The far end holds this link open: open it too if that was granted, or say that it is not open here."""
+        link = LinkId.between(self._me, far, nonce)
+        if self.granted(link):
+            self.opened(link)
+        elif self._tree.links.get(far) != link:
+            self._core.dropped("unasked")
+            self._core.relay_to(far, wire.Leave(nonce))
 
     def granted(self, link: LinkId) -> bool:
         """Whether the far end of this link was granted to open it."""
@@ -362,7 +367,7 @@ class Join:
     def _pass_on(self, message: wire.Replaced) -> None:
         at = message.path.index(self._me) if self._me in message.path else len(message.path)
         if at + 1 < len(message.path):
-            self._tree.relay.send(message.path[at + 1], message)
+            self._core.relay_to(message.path[at + 1], message)
 
 
 def _link(rid: tuple[int, int, int] | None) -> LinkId | None:

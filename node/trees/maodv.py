@@ -21,7 +21,6 @@ from collections.abc import Callable
 
 from node import wire
 from node.ids import Epoch, LinkId, NodeId, Peer
-from node.relay import Relay
 from node.trees import SUPPLIES_PATH, TreeStatus
 from node.trees.join import Join
 from node.trees.merge import Merge
@@ -56,10 +55,10 @@ class Maodv:
         self.join = Join(self)
         self.search = Search(self)
         self.merge = Merge(self)
-        self.relay = Relay(core, {
-            **self.join.relayed, **self.search.relayed, **self.merge.relayed, wire.Leave: self._leave})
-        self.hop_messages: dict[type, Callable] = {
-            **self.relay.hop_messages, wire.Rreq: self.search.request_heard}
+        self.relayed_messages: dict[type, Callable] = {
+            **self.join.relayed, **self.search.relayed, **self.merge.relayed, wire.Leave: self._leave,
+            wire.Probe: self._probe}
+        self.hop_messages: dict[type, Callable] = {wire.Rreq: self.search.request_heard}
         self.link_messages: dict[type, Callable] = {wire.Leader: self._leader}
 
     # ---- inputs from the core ---------------------------------------------------------------
@@ -76,10 +75,16 @@ class Maodv:
 
     def neighbor_down(self, peer: Peer, reason: str) -> None:
         self.merge.neighbor_down(peer.node)
-        self.relay.forget(peer.node)
         link = self.links.get(peer.node)
         if link is not None:
             self.lose(link, reason, tell=reason == "channel")
+
+    def suspected(self, peer: Peer) -> None:
+        """Ask over the tree link, of a parent or a child: no answer says sooner than more silence that it is gone."""
+        link = self.links.get(peer.node)
+        if link is not None:
+            self.core.relay_to(peer.node, wire.Probe(link.nonce),
+                               lambda: self.lose(link, "unanswered", tell=True))
 
     def hello_received(self, peer: Peer, hello: wire.Hello) -> None:
         self.merge.hello_received(peer.node, hello)
@@ -150,7 +155,7 @@ class Maodv:
             return
         del self.links[far]
         if tell:
-            self.relay.send(far, wire.Leave(link.nonce), last_word=True)
+            self.core.relay_to(far, wire.Leave(link.nonce), last_word=True)
         if self.parent != far:
             self.core.lost(link, reason)
             return
@@ -174,7 +179,10 @@ class Maodv:
             self.lose(link, "unanswered", tell=True)
             if failed is not None:
                 failed()
-        self.relay.send(self.parent, message, unanswered)
+        self.core.relay_to(self.parent, message, unanswered)
+
+    def _probe(self, sender: Peer, message: wire.Probe) -> None:
+        self.join.held_open(sender.node, message.nonce)
 
     def _leave(self, sender: Peer, message: wire.Leave) -> None:
         self.lose(LinkId.between(self.me, sender.node, message.nonce), "left")

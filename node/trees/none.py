@@ -10,8 +10,8 @@ class NoTree:
 
     def __init__(self, core) -> None:
         self._me = core.me.node
-        self.relay = None
         self.hop_messages: dict[type, object] = {}
+        self.relayed_messages: dict[type, object] = {}
         self.link_messages: dict[type, object] = {}
 
     def start(self) -> None:
@@ -24,6 +24,9 @@ class NoTree:
         """Who is in range does not matter."""
 
     def neighbor_down(self, peer: Peer, reason: str) -> None:
+        """Likewise."""
+
+    def suspected(self, peer: Peer) -> None:
         """Likewise."""
 
     def hello_received(self, peer: Peer, hello) -> None:

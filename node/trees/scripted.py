@@ -1,9 +1,10 @@
-"""The paper's evaluation tree: given, and changed by a script; every link that breaks is replaced t_rep later.
+"""The paper's evaluation tree: given, and changed by a script; every link that breaks is replaced t_rep
+later.
 
 cugola-frey-murphy-picco-dynamic-topology, section V-A. A `Script` is the whole tree as the script sees it; it
 gives each node the notices of the contract (node/trees/__init__.py), in that order, and knows every
-reconfiguration path because it sees all. A `Scripted` is the tree of one node. How the paper picks the replacing
-link is not said: `choices` and `shared_choices` are two readings.
+reconfiguration path because it sees all. A `Scripted` is the tree of one node. How the paper picks the
+replacing link is not said: `choices` and `shared_choices` are two readings.
 """
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ Notify = Callable[[NodeId, str, tuple], None]  # node, notice of the core, its a
 
 
 class Script:
-    """A forest of nodes 0..n-1. `notify(node, notice, arguments)` is called for each notice; nothing is queued.
+    """A forest of nodes 0..n-1. `notify(node, notice, arguments)` is called for each notice; nothing is
+    queued.
 
     With `rooted` (for routing that asks for the parent, hierarchical.py) a node hears tree_changed when its
     parent is another one.
@@ -165,8 +167,8 @@ class Scripted:
         self._core = core
         self._script = script
         self._me = core.me.node
-        self.relay = None
         self.hop_messages: dict[type, object] = {}
+        self.relayed_messages: dict[type, object] = {}
         self.link_messages: dict[type, object] = {}
 
     def start(self) -> None:
@@ -186,6 +188,9 @@ class Scripted:
         """Who is in range does not matter."""
 
     def neighbor_down(self, peer: Peer, reason: str) -> None:
+        """Likewise."""
+
+    def suspected(self, peer: Peer) -> None:
         """Likewise."""
 
     def hello_received(self, peer: Peer, hello) -> None:

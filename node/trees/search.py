@@ -154,7 +154,7 @@ class Search:
                 or len(set(hops)) != len(hops) or message.path[:1] != hops[-1:]:
             self._core.dropped("bad_route")
         elif at > 0:
-            self._tree.relay.send(hops[at - 1], message)
+            self._core.relay_to(hops[at - 1], message)
         elif not self._running or message.request != self._request:
             self._core.dropped("late")
         elif self._me not in message.path and len(self._candidates) < CANDIDATES:
@@ -197,7 +197,7 @@ class Search:
         if not self._first(message):
             return
         if tree.depth <= message.depth or message.attempt > 1:
-            tree.relay.send(hops[-2], wire.Rrep(
+            tree.core.relay_to(hops[-2], wire.Rrep(
                 request=message.request, hops=hops, crossing=message.crossing, path=tree.root_path))
         elif len(hops) < HOPS and len(hops) - message.crossing <= self._config.request_hops:
             tree.relay_up(message._replace(hops=hops))

@@ -96,6 +96,7 @@ class Host:
         self.received: dict[LinkId, list[wire.Message]] = {}
         self.failed: list[tuple[float, LinkId, str]] = []
         self.changes: list[tuple[float, str, Peer, str]] = []  # time, up or down, who, why
+        self.suspicions: list[tuple[float, Peer]] = []
         self.hellos: list[tuple[Peer, wire.Hello]] = []
         self.pending: set[LinkId] = set()
         self.told: list[tuple] = []  # digests for the beacons
@@ -158,6 +159,9 @@ class Host:
 
     def neighbor_down(self, peer: Peer, reason: str) -> None:
         self.changes.append((self.air.time, "down", peer, reason))
+
+    def suspected(self, peer: Peer) -> None:
+        self.suspicions.append((self.air.time, peer))
 
     def hello_received(self, peer: Peer, hello: wire.Hello) -> None:
         self.hellos.append((peer, hello))

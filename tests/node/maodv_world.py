@@ -17,6 +17,7 @@ import random
 from node import wire
 from node.config import NodeConfig
 from node.ids import Peer
+from node.relay import Relay
 from node.trees.maodv import Maodv
 
 STEP = 0.2  # s between two looks at where the hosts are
@@ -50,6 +51,9 @@ class Core:
         self.drops = {}
         self.notices = []
         self.tree = Maodv(self)
+        self.relay = Relay(self)
+        self.relay.add(self.tree.relayed_messages)
+        self.handlers = {**self.relay.hop_messages, **self.tree.hop_messages}
 
     def tree_changed(self):
         pass
@@ -79,6 +83,9 @@ class Core:
     def unicast(self, to, *messages):
         if to in self.world.adjacent[self.me.node]:
             self.world.datagram(self, to, messages)
+
+    def relay_to(self, neighbor, message, failed=None, last_word=False):
+        self.relay.send(neighbor, message, failed, last_word)
 
     def send(self, links, message):
         for link in links:
@@ -126,6 +133,7 @@ class Core:
     def forget(self, node, reason):
         entry = self.heard.pop(node)
         if self.neighbors.pop(node, None) is not None:
+            self.relay.forget(node)
             self.tree.neighbor_down(entry[0], reason)
 
     def received(self, sender, messages):
@@ -146,7 +154,7 @@ class Core:
                 if sender.node in self.neighbors:
                     self.tree.hello_received(sender, message)
             else:
-                self.tree.hop_messages[type(message)](sender, message)
+                self.handlers[type(message)](sender, message)
 
 
 class World:

@@ -36,7 +36,7 @@ class Env:
 
     def unicast(self, to, datagram):
         if to in self.world.hears[self.node]:
-            for _ in range(4):  # the MAC's retries
+            for _ in range(self.world.tries):
                 if self.world.transmit(self.node, to, datagram):
                     break
 
@@ -56,8 +56,9 @@ class Env:
 
 
 class RadioWorld:
-    def __init__(self, nodes, seed=1, loss=0.0, make=Broker, **config):
+    def __init__(self, nodes, seed=1, loss=0.0, make=Broker, tries=4, **config):
         self.seed, self.loss, self.make = seed, loss, make
+        self.tries = tries  # of a unicast, by the MAC
         self.config = NodeConfig(**config)
         self.time = 0.0
         self.heap, self.order = [], count()

@@ -140,6 +140,27 @@ def test_a_node_that_stops_says_so_and_its_links_end_at_once():
     assert world.tree_links() == {0: set(), 2: set()}
 
 
+def test_a_tree_link_over_bad_air_does_not_flap():
+    """A third of all datagrams get lost each way, and the MAC repeats none."""
+    world = RadioWorld(2, seed=5, loss=0.3, tries=1)
+    world.link(0, 1)
+    world.run(1500.0)
+    assert_one_tree(world)
+    assert Counter(record["reason"] for record in world.of_kind("link_lost")) == {}
+
+
+def test_a_link_that_vanishes_is_given_up_by_both_ends_within_two_beacons():
+    world = chain(2)
+    settle(world)
+    gone = world.time
+    world.unlink(0, 1)
+    world.run(4.0)
+    lost = world.of_kind("link_lost")
+    assert [record["reason"] for record in lost] == ["unanswered", "unanswered"]
+    assert {record["node"] for record in lost} == {0, 1}
+    assert max(record["t"] for record in lost) - gone < 2 * world.config.hello_interval
+
+
 def test_a_large_event_crosses_in_fragments():
     world = chain(3, seed=7, loss=0.05)
     settle(world)

@@ -353,6 +353,50 @@ def test_a_link_that_only_one_end_opened_is_lost_again():
         ("link_gained", None), ("link_lost", "unanswered")]
 
 
+def probed(world, node, far):
+    """The node hears nothing of the other for too long."""
+    world.nodes[node].tree.suspected(world.nodes[far].me)
+    world.run(world.now + 0.45)
+
+
+def test_a_probe_of_a_living_link_changes_nothing():
+    world = quiet(LINE)
+    before, dropped = world.links(), drops(world)
+    for node, far in ((1, 0), (1, 2)):  # its parent, its child
+        probed(world, node, far)
+    probed(world, 0, 3)  # no tree neighbor: nobody to ask
+    assert world.links() == before and drops(world) == dropped
+
+
+def test_a_probe_that_is_not_answered_loses_the_link_at_once_whichever_end_it_is():
+    for node, far in ((2, 1), (1, 2)):
+        world = quiet(LINE)
+        link = world.nodes[node].tree.links[far]
+        world.connect([pair for pair in LINE if pair != (1, 2)])
+        probed(world, node, far)
+        lost = [(n, f["reason"]) for _, n, kind, f in world.records if kind == "link_lost" and f["link"] == link]
+        assert lost == [(node, "unanswered")]
+
+
+def test_a_probe_heals_a_link_that_is_open_at_one_end_only():
+    world = quiet(LINE)
+    link = world.nodes[2].tree.links[1]
+    core = world.nodes[1]
+    del core.tree.links[2]
+    core.open.remove(link)
+    probed(world, 2, 1)
+    assert [f["reason"] for _, n, kind, f in world.records if kind == "link_lost" and n == 2] == ["left"]
+    world.settle(3)
+
+
+def test_a_probe_opens_a_link_whose_activation_was_lost():
+    world = World(2, 1, merge_wait=1e6, delay=(0.01, 0.01))
+    link = granted(world)
+    world.nodes[1].tree.suspected(world.nodes[0].me)
+    world.run(world.now + 0.05)
+    assert world.exists(link)
+
+
 # ---- lives -----------------------------------------------------------------------------------------------
 
 
@@ -395,7 +439,7 @@ def test_the_largest_messages_fit_a_datagram():
         wire.Join(far, rid, ids[:PATH], ids[:ROUTE], ()), wire.Join(far, rid, (), ids[:ROUTE], ids),
         wire.Grant(far, ids[:ROUTE], ids, far), wire.Refuse(far, ids[:ROUTE], ids, "busy"),
         wire.Activate(far, rid, ids[:PATH], ids[:ROUTE], far, far), wire.Replaced(rid, rid, ids[:PATH]),
-        wire.Offer(far, 255, far, ids[:63]), wire.Leave(far)]
+        wire.Offer(far, 255, far, ids[:63]), wire.Leave(far), wire.Probe(far)]
     for message in largest:
         datagram = wire.encode(me, far, [wire.Relay(far, message)], secret=b"x")
         assert wire.decode(datagram, b"x").messages[0].message == message
@@ -418,7 +462,8 @@ nonsense = st.one_of(
     st.builds(wire.Activate, number, st.none() | link, ids, ids, number, number),
     st.builds(wire.Replaced, link, link, ids),
     st.builds(wire.Offer, some, number, some, ids),
-    st.builds(wire.Leave, number))
+    st.builds(wire.Leave, number),
+    st.builds(wire.Probe, number))
 
 
 @given(st.lists(st.tuples(some, some, nonsense), max_size=25), st.integers(0, 3))
@@ -426,24 +471,24 @@ nonsense = st.one_of(
 def test_nonsense_from_neighbors_crashes_nothing_and_passes(messages, seed):
     world = quiet([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 0), (1, 5)], seed=seed)
     for i, (to, sender, message) in enumerate(messages):
-        tree = world.nodes[to].tree
+        handlers = world.nodes[to].handlers
         peer = world.nodes[sender].me
         if sender == to:
             continue
-        tree.hop_messages[wire.Relay](peer, wire.Relay(10**6 + i, message))
+        handlers[wire.Relay](peer, wire.Relay(10**6 + i, message))
         if type(message) is wire.Rreq:
-            tree.hop_messages[wire.Rreq](peer, message)
+            handlers[wire.Rreq](peer, message)
         world.run(world.now + 0.01)
     world.settle(30)
 
 
 def test_a_flood_of_joins_and_offers_is_bounded():
     world = quiet(LINE)
-    tree = world.nodes[2].tree
+    tree, handlers = world.nodes[2].tree, world.nodes[2].handlers
     peer = world.nodes[1].me
     for i in range(3000):
-        tree.hop_messages[wire.Relay](peer, wire.Relay(10**6 + i, wire.Join(i, None, (), (1, 2), ())))
-        tree.hop_messages[wire.Relay](world.nodes[3].me, wire.Relay(10**6 + i, wire.Offer(i, 1, 9, (3,))))
-        tree.hop_messages[wire.Rreq](peer, wire.Rreq(None, i, 1, 9, (), (1,), None))
+        handlers[wire.Relay](peer, wire.Relay(10**6 + i, wire.Join(i, None, (), (1, 2), ())))
+        handlers[wire.Relay](world.nodes[3].me, wire.Relay(10**6 + i, wire.Offer(i, 1, 9, (3,))))
+        handlers[wire.Rreq](peer, wire.Rreq(None, i, 1, 9, (), (1,), None))
     assert len(tree.join._crossings) <= 32 and len(tree.merge._lately) <= 64 and len(tree.search._seen) <= 128
-    assert len(tree.relay._flights) <= 128
+    assert len(world.nodes[2].relay._flights) <= 128

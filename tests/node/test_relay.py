@@ -54,7 +54,9 @@ def core():
 
 def make(core):
     got = []
-    return Relay(core, {wire.Leave: lambda sender, message: got.append((sender, message))}), got
+    relay = Relay(core)
+    relay.add({wire.Leave: lambda sender, message: got.append((sender, message))})
+    return relay, got
 
 
 def test_a_message_is_repeated_until_it_is_acknowledged(core):
