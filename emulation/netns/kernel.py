@@ -158,8 +158,10 @@ def hasten() -> None:
 
 
 def process_start(pid: int) -> int | None:
-    """When a process began (clock ticks since boot), which tells it from a later one of its number."""
+    """When a process began (clock ticks since boot), which tells it from a later one of its number; None
+    when it has ended."""
     try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return None if state in "ZX" else int(fields[18])
     except (OSError, ValueError, IndexError):
         return None

@@ -23,20 +23,18 @@ class LiveRun:
         self.path = path
         try:
             live = json.loads((path / "live.json").read_text())
-            self._pid, self._spaces = live["pid"], live["spaces"]
-            alive = kernel.process_start(self._pid) == live["start"]
+            self._pid, self._start, self._spaces = live["pid"], live["start"], live["spaces"]
         except (OSError, ValueError, KeyError, TypeError):
             manifest = path / "manifest.json"
             if not manifest.is_file():
                 raise NotLive(f"{path}: not a run directory; give the one that `roamcast run` made") from None
             raise NotLive(f"{path}: no run in world netns goes on here; its hosts are there only while it "
                           "lasts") from None
-        if not alive:
-            raise NotLive(f"{path}: the run is over; its hosts are there only while it lasts")
+        self._check()
 
-    @property
-    def hosts(self) -> int:
-        return len(self._spaces)
+    def _check(self) -> None:
+        if kernel.process_start(self._pid) != self._start:
+            raise NotLive(f"{self.path}: the run is over; its hosts are there only while it lasts")
 
     def enter(self, host: int) -> None:
         """Move this process into a host's network, its children into the run's processes. Raises NotLive."""
@@ -50,9 +48,8 @@ class LiveRun:
             for kind, descriptor in opened:
                 kernel.setns(descriptor, kind)
                 os.close(descriptor)
-        except (FileNotFoundError, ProcessLookupError):
-            raise NotLive(f"{self.path}: the run is over; its hosts are there only while it lasts") from None
         except OSError as error:
+            self._check()
             raise NotLive(f"host {host} of {self.path} cannot be entered ({error.strerror}); do it as the "
                           "user who started the run") from None
 
