@@ -37,7 +37,7 @@ PRIOR_LOSS, PRIOR_BEACONS = 0.3, 2  # what is assumed of a link before its first
 LOSS_MEMORY = 64  # beacons over which the loss is averaged
 
 BODY = wire.MAX_DATAGRAM - wire.overhead(b"some secret")  # bytes that a beacon may take
-HELLO_BYTES, HEARD_BYTES, DIGEST_BYTES = 48, 13, 27  # at most: the fixed fields, one entry of each list
+HELLO_BYTES, HEARD_BYTES, DIGEST_BYTES = 43, 11, 27  # at most: the fixed fields, one entry of each list
 
 REPLAY_MASK = (1 << REPLAY_WINDOW) - 1
 BEACON_MASK = (1 << BEACONS) - 1
@@ -87,7 +87,6 @@ class Neighbor:
         "strange",
         "suspected_at",
         "suspicion",
-        "theirs",
         "timer",
         "two_way",
         "unlisted",
@@ -114,7 +113,6 @@ class Neighbor:
         self.loss = PRIOR_LOSS
         self.samples = PRIOR_BEACONS
         self.unlisted = 0  # latest beacons in a row that do not list us
-        self.theirs = 0  # of our last BEACONS beacons it has
         self.patience = PATIENCE_MOST * self.interval  # s of silence until it is gone
         self.suspicion = self.patience  # s of silence until it is asked
 
@@ -208,11 +206,6 @@ class Neighbors:
         if entry is not None and entry.two_way:
             self._down(entry, "channel")
 
-    def quality(self, node: NodeId) -> float:
-        """Share of the latest beacons that crossed, there times back; 0 for a stranger."""
-        entry = self._table.get(node)
-        return entry.beacons.bit_count() * entry.theirs / BEACONS**2 if entry is not None else 0.0
-
     # ---- lives ------------------------------------------------------------------------------
     def _heard_unfamiliar(self, entry: Neighbor | None, sender: Peer, counter: int) -> bool:
         now = self._env.now()
@@ -272,16 +265,15 @@ class Neighbors:
         status = self._core.tree_status()
         self._core.broadcast(wire.Hello(
             sequence=self._sequence, interval=min(round(config.hello_interval * 1000), 0xFFFF),
-            heard=tuple(heard), hearing=hearing, leader=status.leader, leader_sequence=status.leader_sequence,
-            depth=min(status.depth, 0xFF), seeking=status.seeking, digests=digests))
+            heard=tuple(heard), hearing=hearing, leader=status.leader, depth=min(status.depth, 0xFF),
+            seeking=status.seeking, digests=digests))
 
-    def _listing(self, most: int) -> tuple[list[tuple[NodeId, Epoch, int]], int]:
+    def _listing(self, most: int) -> tuple[list[tuple[NodeId, Epoch]], int]:
         """Whom we hear now, at most so many and others the next time; and how many they are in all."""
         now = self._env.now()
         for node in [n for n, e in self._table.items() if not e.two_way and now - e.heard_at > FORGET]:
             del self._table[node]
-        heard = [(e.peer.node, e.peer.epoch, e.beacons.bit_count()) for e in self._table.values()
-                 if e.beacons and now - e.heard_at <= e.patience]
+        heard = [tuple(e.peer) for e in self._table.values() if e.beacons and now - e.heard_at <= e.patience]
         hearing = len(heard)
         if hearing > most:
             start = self._rotation % hearing
@@ -311,10 +303,9 @@ class Neighbors:
 
     def _listed(self, entry: Neighbor, hello: wire.Hello) -> bool:
         me = self._me.node
-        for node, epoch, beacons in hello.heard:
+        for node, epoch in hello.heard:
             if node == me:
                 if epoch == self._me.epoch:
-                    entry.theirs = min(beacons, BEACONS)
                     entry.unlisted = 0
                     return True
                 if epoch > self._me.epoch:

@@ -80,8 +80,10 @@ class Resync:
         self._core.send([link], wire.Resync(position))
 
     def requested(self, link: LinkId, message: wire.Resync) -> None:
-        """The far end's table disagrees with what it was told: tell it all, in order."""
-        self.asked(link)
+        """The far end's table disagrees with what it was told up to there: tell it all, in order."""
+        told = self._routing.links.get(link)
+        if told is not None and message.position == told.position:  # else the next beacon compares anew
+            self.asked(link)
 
     def asked(self, link: LinkId) -> None:
         """Send a snapshot, unless one was sent just now."""

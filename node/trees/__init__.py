@@ -30,7 +30,6 @@ class TreeStatus(NamedTuple):
     """Where a node stands; carried by its HELLO."""
 
     leader: NodeId  # an orphan fragment names its root
-    leader_sequence: int
     depth: int
     parent: NodeId | None
     seeking: bool  # the fragment has no leader at present

@@ -261,8 +261,7 @@ class Join:
         else:
             self.cancel()
             pending.done("joined")
-            self._advance(0, wire.Activate(pending.request, pending.rid, pending.path or (), pending.route,
-                                           message.nonce, 0))
+            self._advance(0, wire.Activate(pending.rid, pending.path or (), pending.route, message.nonce, 0))
 
     # ---- activation ---------------------------------------------------------------------------------
     def _activate(self, sender: Peer, message: wire.Activate) -> None:

@@ -68,7 +68,7 @@ class Maodv:
         self.env.call_later(self.config.leader_interval * self.env.random.random(), self._tick)
 
     def status(self) -> TreeStatus:
-        return TreeStatus(self.leader, self.sequence, self.depth, self.parent, self.seeking or not self.fresh)
+        return TreeStatus(self.leader, self.depth, self.parent, self.seeking or not self.fresh)
 
     def neighbor_up(self, peer: Peer) -> None:
         self.search.neighbor_up(peer.node)

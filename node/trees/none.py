@@ -18,7 +18,7 @@ class NoTree:
         """Nothing is to be kept."""
 
     def status(self) -> TreeStatus:
-        return TreeStatus(self._me, 0, 0, None, False)
+        return TreeStatus(self._me, 0, None, False)
 
     def neighbor_up(self, peer: Peer) -> None:
         """Who is in range does not matter."""

@@ -178,7 +178,7 @@ class Scripted:
         path = [self._me]
         while (parent := self._script.parent(path[-1])) is not None:
             path.append(parent)
-        return TreeStatus(path[-1], 0, len(path) - 1, path[1] if len(path) > 1 else None, False)
+        return TreeStatus(path[-1], len(path) - 1, path[1] if len(path) > 1 else None, False)
 
     def notice(self, name: str, arguments: tuple) -> None:
         """A notice of the script: lost, gained, replaced, abandoned or tree_changed."""

@@ -32,7 +32,8 @@ class Candidate(NamedTuple):
     """A possible new link: the last two of `route`."""
 
     route: tuple[NodeId, ...]  # the orphan, ..., near end, far end
-    far_path: tuple[NodeId, ...]  # root path of the far end, itself first, as far as known
+    far_path: tuple[NodeId, ...]  # root path of the far end, itself first, as far as it matters
+    far_depth: int  # hops from the far end to its root
 
 
 def reconfiguration_path(former: tuple[NodeId, ...], route: tuple[NodeId, ...],
@@ -50,6 +51,14 @@ def reconfiguration_path(former: tuple[NodeId, ...], route: tuple[NodeId, ...],
             path = (*route[:-1], *far_path[:up + 1], *reversed(down))
             return path if len(path) <= PATH and len(set(path)) == len(path) else None
     return None
+
+
+def meeting(root_path: tuple[NodeId, ...], former: tuple[NodeId, ...]) -> tuple[NodeId, ...]:
+    """A root path up to where it meets the seeker's former one, which is all that the seeker needs of it."""
+    for up, node in enumerate(root_path):
+        if node in former:
+            return root_path[:up + 1]
+    return root_path
 
 
 class Search:
@@ -115,7 +124,7 @@ class Search:
         best = min(self._candidates, key=self._distance)
         self._candidates.remove(best)
         self._tries += 1
-        hops = len(best.route) + len(best.far_path)
+        hops = len(best.route) + best.far_depth
         self._tree.join.start(best.route, self._rid, self._path(best), hops, self._joined)
 
     def _path(self, candidate: Candidate) -> tuple[NodeId, ...] | None:
@@ -125,7 +134,7 @@ class Search:
         """Nearest to the far old end first, then the shortest in all; the unknown last, the shallow first."""
         path = self._path(candidate)
         if path is None:
-            return (1, len(candidate.far_path), len(candidate.route), candidate.route)
+            return (1, candidate.far_depth, len(candidate.route), candidate.route)
         return (0, len(path) - len(candidate.route), len(path), candidate.route)
 
     def _joined(self, outcome: str) -> None:
@@ -159,7 +168,8 @@ class Search:
             self._core.dropped("late")
         elif self._me not in message.path and len(self._candidates) < CANDIDATES:
             far_path = (*hops[crossing:], *message.path[1:])[:PATH]
-            self._candidates.append(Candidate(hops[:crossing + 1], far_path))
+            far_depth = message.depth + len(hops) - 1 - crossing
+            self._candidates.append(Candidate(hops[:crossing + 1], far_path, far_depth))
 
     # ---- the others ---------------------------------------------------------------------------------
     def request_heard(self, sender: Peer, message: wire.Rreq) -> None:
@@ -198,7 +208,8 @@ class Search:
             return
         if tree.depth <= message.depth or message.attempt > 1:
             tree.core.relay_to(hops[-2], wire.Rrep(
-                request=message.request, hops=hops, crossing=message.crossing, path=tree.root_path))
+                request=message.request, hops=hops, crossing=message.crossing, depth=tree.depth,
+                path=meeting(tree.root_path, message.former[1:])))
         elif len(hops) < HOPS and len(hops) - message.crossing <= self._config.request_hops:
             tree.relay_up(message._replace(hops=hops))
 

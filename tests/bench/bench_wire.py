@@ -33,7 +33,7 @@ ATTRIBUTES = {
 
 def samples() -> dict[str, wire.Message]:
     event = wire.Event(17, 1764288000, 4711, 123.456, 3, ATTRIBUTES, bytes(50))
-    heard = tuple((node, 1764288000 + node, 14) for node in range(10))
+    heard = tuple((node, 1764288000 + node) for node in range(10))
     told = filters.parse('kind = "temperature" and value > 30 and room in [1, 2, 3]')
     return {
         "DATA with EVENT, 10 attributes": wire.Data(((18, 123456789, 77),), event),
@@ -43,7 +43,6 @@ def samples() -> dict[str, wire.Message]:
             heard=heard,
             hearing=10,
             leader=3,
-            leader_sequence=88,
             depth=4,
             seeking=False,
             digests=((4, 99, 7, bytes(8)),),

@@ -146,7 +146,7 @@ class Host:
         return self.neighbors.two_way
 
     def tree_status(self) -> TreeStatus:
-        return TreeStatus(self.me.node, 0, 0, None, False)
+        return TreeStatus(self.me.node, 0, None, False)
 
     def digests(self) -> list[tuple]:
         return self.told

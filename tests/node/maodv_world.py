@@ -126,9 +126,8 @@ class Core:
                 self.forget(node, "silent")
         status = self.tree.status()
         self.broadcast(wire.Hello(
-            sequence=1, interval=1000, heard=tuple((n, e[0].epoch, 1) for n, e in self.heard.items()),
-            hearing=len(self.heard), leader=status.leader, leader_sequence=status.leader_sequence,
-            depth=status.depth, seeking=status.seeking, digests=()))
+            sequence=1, interval=1000, heard=tuple(entry[0] for entry in self.heard.values()),
+            hearing=len(self.heard), leader=status.leader, depth=status.depth, seeking=status.seeking, digests=()))
 
     def forget(self, node, reason):
         entry = self.heard.pop(node)
@@ -148,7 +147,7 @@ class Core:
             if type(message) is wire.Hello:
                 entry[1] += 1
                 if sender.node not in self.neighbors and entry[1] >= 2 and \
-                        any(n == self.me.node and e == self.me.epoch for n, e, _ in message.heard):
+                        any(tuple(life) == self.me for life in message.heard):
                     self.neighbors[sender.node] = sender
                     self.tree.neighbor_up(sender)
                 if sender.node in self.neighbors:

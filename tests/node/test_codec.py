@@ -56,7 +56,7 @@ def test_messages_for_fragments(message):
 
 def test_every_byte_changed_to_every_value():
     valid = [wire.encode(ME, 1, [wire.Data(((18, 99, 1),), EVENT), wire.Ack(18, 99, 5, 2**64 - 1)]),
-             wire.encode(ME, 2, [wire.Hello(1, 1000, ((18, 1, 16), (19, 2**20, 3)), 2, 17, 5, 0, False,
+             wire.encode(ME, 2, [wire.Hello(1, 1000, ((18, 1), (19, 2**20)), 2, 17, 0, False,
                                             ((18, 99, 4, bytes(8)),))])]
     for datagram in valid:
         for place in range(16, len(datagram)):

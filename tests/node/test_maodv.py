@@ -13,7 +13,7 @@ from node.ids import LinkId, Peer
 from node.trees import SUPPLIES_PATH
 from node.trees.join import ROUTE, WALK, roles
 from node.trees.maodv import DEEPEST, PATH, Maodv
-from node.trees.search import reconfiguration_path
+from node.trees.search import meeting, reconfiguration_path
 from tests.node.maodv_world import Walkers, World
 
 LINE = [(0, 1), (1, 2), (2, 3), (3, 4)]
@@ -186,7 +186,9 @@ def test_the_reconfiguration_path_is_the_path_in_the_old_tree_and_over_the_new_l
     near, far = chance.choice(below), chance.choice(others)
     up = root_path(near)
     route = (*reversed(up[:up.index(orphan) + 1]), far)
-    path = reconfiguration_path(root_path(orphan), route, root_path(far))
+    told = meeting(root_path(far), root_path(orphan)[1:])
+    path = reconfiguration_path(root_path(orphan), route, told)
+    assert path == reconfiguration_path(root_path(orphan), route, root_path(far))
     assert path[0] == orphan and path[-1] == parent[orphan] and len(set(path)) == len(path)
     crossing = path.index(near)
     assert path[crossing + 1] == far
@@ -196,6 +198,7 @@ def test_the_reconfiguration_path_is_the_path_in_the_old_tree_and_over_the_new_l
 
 def test_without_a_common_ancestor_no_path_is_named():
     assert reconfiguration_path((5, 4, 3), (5, 9), (9, 8, 7)) is None
+    assert meeting((9, 8, 7), (4, 3)) == (9, 8, 7)
 
 
 def test_roles():
@@ -435,10 +438,10 @@ def test_the_largest_messages_fit_a_datagram():
     rid = (far, far, far)
     ids = (far,) * WALK
     largest = [
-        wire.Rreq(rid, far, 255, 255, ids[:PATH], ids[:18], 17), wire.Rrep(far, ids[:18], 17, ids[:PATH]),
+        wire.Rreq(rid, far, 255, 255, ids[:PATH], ids[:18], 17), wire.Rrep(far, ids[:18], 17, 255, ids[:PATH]),
         wire.Join(far, rid, ids[:PATH], ids[:ROUTE], ()), wire.Join(far, rid, (), ids[:ROUTE], ids),
         wire.Grant(far, ids[:ROUTE], ids, far), wire.Refuse(far, ids[:ROUTE], ids, "busy"),
-        wire.Activate(far, rid, ids[:PATH], ids[:ROUTE], far, far), wire.Replaced(rid, rid, ids[:PATH]),
+        wire.Activate(rid, ids[:PATH], ids[:ROUTE], far, far), wire.Replaced(rid, rid, ids[:PATH]),
         wire.Offer(far, 255, far, ids[:63]), wire.Leave(far), wire.Probe(far)]
     for message in largest:
         datagram = wire.encode(me, far, [wire.Relay(far, message)], secret=b"x")
@@ -455,11 +458,11 @@ link = st.tuples(some, some, st.integers(0, 3))
 number = st.integers(0, 3)
 nonsense = st.one_of(
     st.builds(wire.Rreq, st.none() | link, number, number, number, ids, ids, st.none() | some),
-    st.builds(wire.Rrep, number, ids, number, ids),
+    st.builds(wire.Rrep, number, ids, number, number, ids),
     st.builds(wire.Join, number, st.none() | link, ids, ids, ids),
     st.builds(wire.Grant, number, ids, ids, number),
     st.builds(wire.Refuse, number, ids, ids, st.sampled_from(["busy", "", "?" * 16])),
-    st.builds(wire.Activate, number, st.none() | link, ids, ids, number, number),
+    st.builds(wire.Activate, st.none() | link, ids, ids, number, number),
     st.builds(wire.Replaced, link, link, ids),
     st.builds(wire.Offer, some, number, some, ids),
     st.builds(wire.Leave, number),

@@ -29,7 +29,7 @@ def table(host: Host) -> dict:
 
 
 def hello(sequence: int = 1, heard: tuple = (), interval: int = 1000) -> wire.Hello:
-    return wire.Hello(sequence, interval, heard, len(heard), 0, 0, 0, False, ())
+    return wire.Hello(sequence, interval, heard, len(heard), 0, 0, False, ())
 
 
 # ---- up and down ------------------------------------------------------------------------------
@@ -41,9 +41,6 @@ def test_both_ways_up_within_a_few_beacons():
     assert a.two_way() == {2: b.me} and b.two_way() == {1: a.me}
     assert changes(a) == [("up", 2, "")] and a.recorded("neighbor_up")[0]["t"] < 4.5
     assert {peer for peer, _ in a.hellos} == {b.me}
-    assert a.neighbors.quality(2) > 0.05 and a.neighbors.quality(9) == 0.0
-    air.run(60.0)
-    assert a.neighbors.quality(2) == 1.0
 
 
 def test_a_link_that_vanishes_is_noticed_in_about_three_intervals():
@@ -247,11 +244,11 @@ def test_a_stranger_with_our_own_id_out_of_earshot_is_known_from_the_lists_of_ot
     a, b = hosts(air, 1, 2)
     air.run(5.0)
     a.neighbors.heard(Peer(3, 1), 1)
-    a.neighbors._hello(Peer(3, 1), hello(1, ((1, 9, 16),)))
+    a.neighbors._hello(Peer(3, 1), hello(1, ((1, 9),)))
     (conflict,) = a.recorded("identity_conflict")
     assert conflict["other"] == 1 and conflict["epochs"] == [1, 9]
     a.neighbors.heard(Peer(3, 1), 2)
-    a.neighbors._hello(Peer(3, 1), hello(2, ((1, 9, 16),)))
+    a.neighbors._hello(Peer(3, 1), hello(2, ((1, 9),)))
     assert len(a.recorded("identity_conflict")) == 1
 
 
@@ -306,7 +303,7 @@ def test_a_forger_cannot_stretch_patience():
     for n in range(1, 5):
         air.run(n * 1.0)
         a.neighbors.heard(sender, n)
-        a.neighbors._hello(sender, hello(n, ((1, 1, 16),), interval=0xFFFF))
+        a.neighbors._hello(sender, hello(n, ((1, 1),), interval=0xFFFF))
     assert changes(a) == [("up", 2, "")]
     air.run(4.0 + 4 * (PATIENCE_MOST + 1))
     assert changes(a)[-1] == ("down", 2, "silent")
@@ -345,7 +342,7 @@ def test_beacons_are_jittered_and_say_what_the_core_tells():
     last = a.sent[-1][2][0]
     assert last.digests == tuple(a.told[:16]) and last.interval == 500
     assert [m for _, m in b.hellos][-1].digests == last.digests
-    assert last.heard == ((2, 1, 16),)
+    assert last.heard == ((2, 1),)
 
 
 def test_the_longest_beacon_fits():
@@ -360,7 +357,7 @@ def test_the_longest_beacon_fits():
     air.run(0.99)  # Air.carry asserts the bound
     a.neighbors._beacon()
     beacon = a.sent[-1][2][0]
-    assert beacon.hearing == 119 and 40 < len(beacon.heard) < 64
+    assert beacon.hearing == 119 and 55 < len(beacon.heard) <= 64
 
 
 def test_patience_grows_with_loss_in_bounds():
@@ -386,7 +383,7 @@ def test_a_forged_sequence_number_does_not_silence_a_node_for_good():
     air = Air()
     a, b = hosts(air, 1, 2)
     air.run(10.0)
-    b.broadcast(hello(2**32 - 1, ((1, 1, 16),)))
+    b.broadcast(hello(2**32 - 1, ((1, 1),)))
     air.run(30.0)
     assert a.two_way() == {2: b.me} and table(a)[2].sequence == b.neighbors._sequence
     assert [c["epochs"] for c in a.recorded("identity_conflict")] == [[1, 1]]

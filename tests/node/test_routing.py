@@ -309,14 +309,28 @@ def test_requests_and_answers_are_bounded_in_rate():
         asked += [world.cores[1].env.time for _ in world.cores[1].take_sent()]
         world.cores[1].env.time += 1.0
     assert asked == [0.0, 5.0, 15.0, 35.0, 75.0, 155.0]
-    world.cores[0].sent.clear()
-    for _ in range(3):
-        world.cores[0].receive(link, wire.Resync(0))
-    snapshots = [message for _, _, message in world.cores[0].take_sent()]
+    core = world.cores[0]
+    core.sent.clear()
+
+    def ask():
+        core.receive(link, wire.Resync(core.routing.links[link].position))
+        return [message for _, _, message in core.take_sent()]
+    snapshots = ask() + ask() + ask()
     assert [message.part for message in snapshots] == list(range(len(snapshots)))
-    world.cores[0].env.time += resync.ANSWER_PAUSE
-    world.cores[0].receive(link, wire.Resync(0))
-    assert len(world.cores[0].take_sent()) == len(snapshots)
+    core.env.time += resync.ANSWER_PAUSE
+    assert len(ask()) == len(snapshots)
+
+
+def test_a_request_that_compared_before_something_more_was_told_is_void():
+    world, link = damaged_pair()
+    core = world.cores[0]
+    stale = core.routing.links[link].position
+    core.clients.subscribe("c", parse("z = 3"))
+    core.sent.clear()
+    core.receive(link, wire.Resync(stale))
+    assert not core.sent
+    core.receive(link, wire.Resync(core.routing.links[link].position))
+    assert {name for _, name, _ in core.take_sent()} == {"Snapshot"}
 
 
 @pytest.mark.parametrize("sequence", [[1, 2], [0, 2], [0, 1, 1]])

@@ -27,7 +27,7 @@ EVENT = wire.Event(
     17, 3, 9, 12.5, 0, {"kind": "temp", "on": True, "n": 1, "f": 1.0, "b": b"\x01"}, b"payload"
 )
 DATA = wire.Data(((18, 99, 1),), EVENT)
-HELLO = wire.Hello(1, 1000, ((18, 1, 16),), 1, 17, 5, 0, False, ((18, 99, 4, bytes(8)),))
+HELLO = wire.Hello(1, 1000, ((18, 1),), 1, 17, 0, False, ((18, 99, 4, bytes(8)),))
 
 
 def datagram(*items: object, flags: int = 0, epoch: int = 3, magic: bytes = b"Rc", version: int = 1) -> bytes:
@@ -367,9 +367,9 @@ def test_the_canonical_one_is_taken():
         ([wire.Reset(True)], "RESET.nonce"),
         ([wire.Reset(-1)], "RESET.nonce"),
         ([wire.Reset(None)], "RESET.nonce"),
-        ([HELLO._replace(heard=((1, 1, 1),) * 65)], "HELLO.heard is no array of at most 64 items"),
-        ([HELLO._replace(heard=((1, 0, 1),))], "HELLO.heard holds no integer from 1"),
-        ([HELLO._replace(heard=((1, 1),))], "HELLO.heard is no array of 3 items"),
+        ([HELLO._replace(heard=((1, 1),) * 65)], "HELLO.heard is no array of at most 64 items"),
+        ([HELLO._replace(heard=((1, 0),))], "HELLO.heard holds no integer from 1"),
+        ([HELLO._replace(heard=((1, 1, 1),))], "HELLO.heard is no array of 2 items"),
         ([HELLO._replace(heard=5)], "HELLO.heard"),
         ([HELLO._replace(seeking=1)], "HELLO.seeking is neither true nor false"),
         ([wire.Data((), EVENT._replace(published=float("nan")))], "EVENT.published is no finite double"),
