@@ -135,11 +135,26 @@ def shape(samples: pd.DataFrame) -> str:
     return _svg(draw, "Tree fragments and radio partitions over time")
 
 
-def repair_times(percentiles: np.ndarray) -> str:
-    """The distribution of the time that repairs took, from percentiles 0 to 100 in s."""
+def seeking_times(percentiles: np.ndarray) -> str:
+    """The distribution of the time from noticing a lost link until joined, from percentiles 0 to 100 in s."""
     def draw(axes) -> None:
         axes.plot(percentiles, np.arange(101) / 100, color=WARM)
         axes.fill_between(percentiles, np.arange(101) / 100, color=WARM, alpha=0.15, linewidth=0)
-        axes.set(ylim=(0, 1.03), xlim=(0, None), xlabel="from the start of a repair until joined (s)")
+        axes.set(ylim=(0, 1.03), xlim=(0, None), xlabel="from noticing the loss until joined (s)")
         axes.yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0))
-    return _svg(draw, "Cumulative distribution of repair times")
+    return _svg(draw, "Cumulative distribution of the time that nodes seek")
+
+
+def outages(seconds: np.ndarray, left: np.ndarray) -> str:
+    """The share of outages that are over after so many s: waits in ascending order, and the share that lasts longer."""
+    def draw(axes) -> None:
+        over = np.concatenate([[0.0], 1 - left])
+        axes.step(np.concatenate([[0.0], seconds]), over, where="post", color=WARM)
+        axes.fill_between(np.concatenate([[0.0], seconds]), over, step="post", color=WARM, alpha=0.15, linewidth=0)
+        axes.axvline(2.0, color=FAINT, linewidth=0.8, linestyle=(0, (3, 3)))
+        if seconds[-1] > 60:
+            axes.set_xscale("symlog", linthresh=10)
+            axes.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda x, _: f"{x:g}"))
+        axes.set(ylim=(0, 1.03), xlim=(0, None), xlabel="from the radio's loss until one tree again (s)")
+        axes.yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0))
+    return _svg(draw, "Share of outages of tree links that are over, by the time since the loss of the radio")

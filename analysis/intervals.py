@@ -86,13 +86,13 @@ def _paired(changes: DataFrame, end: float) -> DataFrame:
 def _contacts(directed: pd.DataFrame) -> pd.DataFrame:
     there = directed[directed["tail"] < directed["head"]].rename(columns={"tail": "i", "head": "j"})
     back = directed[directed["tail"] > directed["head"]].rename(columns={"tail": "j", "head": "i"})
-    return _meet(there.merge(back, on=["i", "j"], suffixes=("", "2")), "up2", "down2")
+    return meet(there.merge(back, on=["i", "j"], suffixes=("", "2")), "up2", "down2")
 
 
 def _tree_links(ends: pd.DataFrame, lives: pd.DataFrame) -> pd.DataFrame:
     low = ends[ends["i"] < ends["j"]]
     high = ends[ends["i"] > ends["j"]][["link", "up", "down"]]
-    both = _meet(low.merge(high, on="link", suffixes=("", "2")), "up2", "down2")
+    both = meet(low.merge(high, on="link", suffixes=("", "2")), "up2", "down2")
     return _within(_within(both[both["up"] < both["down"]], "i", lives), "j", lives)[["link", "i", "j", "up", "down"]]
 
 
@@ -107,7 +107,7 @@ def _held(told: pd.DataFrame, wants: pd.DataFrame, lives: pd.DataFrame) -> pd.Da
     return at[key].assign(up=at["at"], down=np.minimum(at["down"], at["until"])).reset_index(drop=True)
 
 
-def _meet(links: pd.DataFrame, up: str, down: str) -> pd.DataFrame:
+def meet(links: pd.DataFrame, up: str, down: str) -> pd.DataFrame:
     """The parts of the intervals that lie in [`up`, `down`] too; these two columns go."""
     both = links.assign(up=np.maximum(links["up"], links[up]), down=np.minimum(links["down"], links[down]))
     return both[both["up"] <= both["down"]].drop(columns=[up, down])
@@ -116,4 +116,4 @@ def _meet(links: pd.DataFrame, up: str, down: str) -> pd.DataFrame:
 def _within(links: pd.DataFrame, host: str, lives: pd.DataFrame) -> pd.DataFrame:
     """The parts of the intervals in which `host` was up."""
     lived = lives.rename(columns={"node": host, "up": "born", "down": "died"})
-    return _meet(links.merge(lived, on=host), "born", "died").reset_index(drop=True)
+    return meet(links.merge(lived, on=host), "born", "died").reset_index(drop=True)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from analysis import figures
 from analysis.errors import AnalysisError
+from analysis.outages import WAITED, survival
 from analysis.playback import playback
 from analysis.study import Study, share
 from analysis.summary import Summary
@@ -64,8 +65,12 @@ def _charts(whole: Study) -> dict[str, str]:
         charts["overhead"] = figures.overhead(whole.sent)
     if len(whole.shape) and whole.shape["hosts"].max() > 0:
         charts["shape"] = figures.shape(whole.shape)
-    if len(whole.repair_times):
-        charts["repairs"] = figures.repair_times(whole.repair_times)
+    if len(whole.seeking_times):
+        charts["seeking"] = figures.seeking_times(whole.seeking_times)
+    waited = whole.outages[whole.outages["outcome"].isin(WAITED)].sort_values("seconds")
+    if len(waited):
+        charts["outages"] = figures.outages(waited["seconds"].to_numpy(float), survival(
+            waited["seconds"].to_numpy(float), (waited["outcome"] == "joined").to_numpy()))
     return charts
 
 

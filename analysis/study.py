@@ -10,7 +10,7 @@ import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from analysis import correctness, delivery, intervals, losses, overhead, records, tree
+from analysis import correctness, delivery, intervals, losses, outages, overhead, records, tree
 from analysis.breakdown import Breakdown, breakdown
 from analysis.errors import AnalysisError
 from analysis.expected import expected, filters, published
@@ -30,7 +30,8 @@ class Study:
     drops: pd.DataFrame  # overhead.drops
     traffic: dict[str, float]  # overhead.totals
     repairs: pd.DataFrame  # tree.repairs
-    repair_times: object  # tree.repair_times
+    seeking_times: object  # tree.seeking_times
+    outages: pd.DataFrame  # outages.outages
     links: dict[str, object]  # tree.link_changes
     shape: pd.DataFrame  # tree.over_time
     deliveries: dict[str, int]  # in the whole run: remote, local, duplicates
@@ -71,13 +72,14 @@ def _studied(spark: SparkSession, run: Run) -> Study:
     with ThreadPoolExecutor(4) as pool:  # small jobs spend their time in being planned: let them overlap
         fields = {name: pool.submit(ask, tables) for name, ask in {
             "sent": overhead.by_type, "drops": overhead.drops, "traffic": overhead.totals, "repairs": tree.repairs,
-            "repair_times": tree.repair_times, "links": tree.link_changes, "deliveries": _deliveries,
+            "seeking_times": tree.seeking_times, "links": tree.link_changes, "deliveries": _deliveries,
             "standings": _standings}.items()}
         spans = intervals.intervals(tables, end)
         for name in ("lives", "radio_links", "contacts", "tree_links"):
             getattr(spans, name).to_parquet(run.tables / f"{name}.parquet", index=False)
         hosts = 1 + max([len(run.hosts) - 1, *found.nodes, int(spans.radio_links[["tail", "head"]].to_numpy().max(initial=-1))])
         fields["shape"] = pool.submit(tree.over_time, spans.lives, spans.contacts, spans.tree_links, run.ended, hosts)
+        fields["outages"] = pool.submit(outages.outages, spans.tree_links, spans.contacts, spans.lives, end)
         held = _spread(spark, spans.held, "node long, client string, hash string")
         events = published(tables).cache()
         matching = matches(events, filters(tables)).cache()
@@ -89,6 +91,7 @@ def _studied(spark: SparkSession, run: Run) -> Study:
         fields["parts"] = pool.submit(breakdown, run, outcomes)
         whole = Study(run=run, ingest=found, lives=spans.lives, contacts=spans.contacts, tree_links=spans.tree_links,
                       notes=[], **{name: field.result() for name, field in fields.items()})
+    whole.outages.to_parquet(run.tables / "outages.parquet", index=False)
     whole.notes = [*run.notes, *_notes(whole)]
     return whole
 
@@ -180,12 +183,14 @@ def _tree_numbers(whole: Study) -> dict[str, float]:
         r = whole.repairs
         return int(r[(r["cause"] == cause) & (r["outcome"] == outcome)]["count"].sum())
 
-    times, shape = whole.repair_times, whole.shape
+    times, shape = whole.seeking_times, whole.shape
     known = whole.run.radio_known and not whole.run.treeless
     return {
         "repairs": ended("repair", "joined"), "merges": ended("merge", "joined"),
-        "repair_median": float(times[50]) if len(times) else math.nan,
-        "repair_p95": float(times[95]) if len(times) else math.nan,
+        "seeking_median": float(times[50]) if len(times) else math.nan,
+        "seeking_p95": float(times[95]) if len(times) else math.nan,
+        **({f"outage_{name}": value for name, value in outages.waits(whole.outages)._asdict().items()} if known else
+           {f"outage_{name}": math.nan for name in outages.Waits._fields}),
         "elections": int(whole.links["elections"]), "links_gained": int(whole.links["gained"]),
         "tree_share": share(shape["tree_pairs"].sum(), shape["radio_pairs"].sum()) if known else math.nan,
         "whole_share": share((shape["tree_pairs"] == shape["radio_pairs"]).sum(), len(shape)) if known else math.nan,

@@ -1,7 +1,7 @@
-"""The tree under churn: repairs and how long they take, merges, elections, fragments over time.
+"""The tree under churn: repairs and how long nodes seek, merges, elections, fragments over time.
 
-cugola-murphy-picco-mobile-environment, section 5.1.1, is the protocol; what is measured is what a
-user feels: how long a fragment seeks, and how often hosts that the radio connects share no tree.
+cugola-murphy-picco-mobile-environment, section 5.1.1, is the protocol. How long its users wait, from the loss
+of the radio on, is in outages.py.
 """
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def repairs(tables: dict[str, DataFrame]) -> pd.DataFrame:
     return whole.sort_values(["cause", "count"], ascending=[True, False], ignore_index=True)
 
 
-def repair_times(tables: dict[str, DataFrame]) -> np.ndarray:
-    """Percentiles 0, 1, .. 100 of the seconds that repairs of lost links took until joined; empty if none."""
+def seeking_times(tables: dict[str, DataFrame]) -> np.ndarray:
+    """Percentiles 0, 1, .. 100 of the seconds from noticing a lost link until joined; empty if none."""
     row = (tables["repair_ended"].where("cause = 'repair' and outcome = 'joined'")
            .agg(F.percentile("seconds", [i / 100 for i in range(101)]).alias("p")).collect()[0])
     return np.array(row.p if row.p else [])
