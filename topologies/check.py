@@ -74,8 +74,6 @@ def _hosts(scenario: Scenario) -> Iterator[Finding]:
     if hosts.names is not None and len(set(hosts.names)) < len(hosts.names):
         twice = next(name for k, name in enumerate(hosts.names) if name in hosts.names[:k])
         yield "hosts.names", f"{show(twice)} twice", "names that differ"
-
-
     for key in hosts.each:
         yield from _known(f"hosts.{key}", int(key), len(scenario.names))
     if scenario.run.world == "sim":

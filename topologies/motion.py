@@ -50,7 +50,9 @@ def _kind(table: object) -> str | None:
         return {RandomWaypoint: "<random_waypoint>", Static: "<static>", Trace: "<trace>"}[type(table)]
     if not isinstance(table, dict):
         return None
-    return "<trace>" if "trace" in table else f"<{table.get('model')}>"
+    if "trace" in table:
+        return "<trace>"
+    return f"<{table.get('model', 'static' if 'positions' in table else 'random_waypoint')}>"
 
 
 Mobility = Annotated[

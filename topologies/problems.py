@@ -76,13 +76,9 @@ def _tell(path: Path | str, problem: dict, schema: type[BaseModel]) -> str:
     if kind == "missing":
         return line(path, key, "nothing", f"add it ({_description(problem['loc'], schema)})")
     if kind == "union_tag_invalid":
-        model = problem["input"].get("model")
+        model = problem["input"]["model"]
         tags = [tag.strip("'<> ") for tag in context["expected_tags"].split(",")]
         names = [tag for tag in tags if tag != "trace"]
-        if model is None:
-            return line(
-                path, key, "neither a model nor a trace", f"add model = {_or(names)}, or trace = a file"
-            )
         return line(path, f"{key}.model", show(model), f"one of {_or(names)}, {nearest(str(model), names)}")
     return line(path, key, found, _cure(kind, context))
 

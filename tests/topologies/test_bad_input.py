@@ -68,10 +68,8 @@ ONE_PROBLEM = [
     ({"run": "seed = 1"}, "run.duration: found nothing; add it (s: how long the run lasts)"),
     ({"hosts": ""}, "hosts.count: found nothing; add it (how many hosts), or hosts.names"),
     ({"mobility": 'model = "random_waypoint"'}, "mobility.area: found nothing; add it (m: width and height)"),
-    (
-        {"mobility": "area = [3, 4]"},
-        'mobility: found neither a model nor a trace; add model = "random_waypoint" or',
-    ),
+    ({"mobility": ""}, "mobility.area: found nothing; add it (m: width and height)"),
+    ({"mobility": "positions = [[3, 4], [5, 6], [7, 8]]\narea = [3, 4]"}, "mobility.area: found an unknown key; known: "),
     (
         {"tail": "[[faults]]\nat = 1\naction = 'stop'\n"},
         "faults[0].host: found nothing; add it (by id or name)",

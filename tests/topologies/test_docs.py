@@ -49,20 +49,19 @@ def _default(key: str, field, special: dict[str, str]) -> str:
 
 
 def _range(field) -> str:
-    words = []
-    for bound in field.metadata:
+    words = [
+        text.format(bound)
         for kind, text in (
             (Gt, "above {0.gt:g}"),
             (Ge, "from {0.ge:g}"),
             (Lt, "below {0.lt:g}"),
             (Le, "to {0.le:g}"),
-        ):
-            if isinstance(bound, kind):
-                words.append(text.format(bound))
-        if isinstance(bound, MinLen) and bound.min_length > 0:
-            words.append(f"at least {bound.min_length}")
-        if isinstance(bound, MaxLen):
-            words.append(f"at most {bound.max_length}")
+            (MinLen, "at least {0.min_length}"),
+            (MaxLen, "at most {0.max_length}"),
+        )
+        for bound in field.metadata
+        if isinstance(bound, kind) and getattr(bound, "min_length", 1) > 0
+    ]
     choices = getattr(field.annotation, "__args__", ()) if "Literal" in str(field.annotation) else ()
     return " ".join(words) or ", ".join(f'`"{choice}"`' for choice in choices)
 

@@ -44,6 +44,14 @@ def test_defaults(tmp_path):
     assert scenario.faults == ()
 
 
+def test_a_mobility_without_model_is_a_random_waypoint_and_with_positions_static(tmp_path):
+    given = load(tmp_path, BASE)
+    left_out = load(tmp_path, BASE.replace('model = "random_waypoint"\n', ""))
+    assert left_out == given and left_out.mobility.model == "random_waypoint"
+    standing = load(tmp_path, "[run]\nduration = 60\n[mobility]\npositions = [[0, 0], [3, 4]]\n")
+    assert (standing.mobility.model, standing.names) == ("static", ["0", "1"])
+
+
 def test_the_radio_tells_the_node_its_rates(tmp_path):
     scenario = load(tmp_path, BASE + "[radio]\nbase_rate = 1e6\n")
     assert (scenario.node.base_rate, scenario.node.data_rate) == (1e6, 24e6)
@@ -263,7 +271,7 @@ def tables(draw):
     }
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None)
 @given(tables())
 def test_what_is_written_loads_to_an_equal_scenario(tmp_path_factory, table):
     folder = tmp_path_factory.mktemp("equal")
