@@ -10,7 +10,7 @@ import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from analysis import correctness, delivery, intervals, losses, outages, overhead, records, tree
+from analysis import correctness, delivery, incidents, intervals, losses, outages, overhead, records, tree
 from analysis.breakdown import Breakdown, breakdown
 from analysis.errors import AnalysisError
 from analysis.expected import expected, filters, published
@@ -74,6 +74,7 @@ def _studied(spark: SparkSession, run: Run) -> Study:
             "sent": overhead.by_type, "drops": overhead.drops, "traffic": overhead.totals, "repairs": tree.repairs,
             "seeking_times": tree.seeking_times, "links": tree.link_changes, "deliveries": _deliveries,
             "standings": _standings}.items()}
+        told = pool.submit(incidents.incidents, tables, found.counts, run.hosts)
         spans = intervals.intervals(tables, end)
         for name in ("lives", "radio_links", "contacts", "tree_links"):
             getattr(spans, name).to_parquet(run.tables / f"{name}.parquet", index=False)
@@ -92,7 +93,7 @@ def _studied(spark: SparkSession, run: Run) -> Study:
         whole = Study(run=run, ingest=found, lives=spans.lives, contacts=spans.contacts, tree_links=spans.tree_links,
                       notes=[], **{name: field.result() for name, field in fields.items()})
     whole.outages.to_parquet(run.tables / "outages.parquet", index=False)
-    whole.notes = [*run.notes, *_notes(whole)]
+    whole.notes = [*run.notes, *_notes(whole), *told.result()]
     return whole
 
 

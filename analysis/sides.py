@@ -1,0 +1,243 @@
+"""The two sides of a comparison: which runs may stand beside each other, and which are of one kind.
+
+What a comparison is about may differ: the world, the node's settings, how a world is set up. All
+else must be the same, the movement too: hosts, radio, workload, faults, duration, window. Runs of
+one side differ by their seed alone.
+"""
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from analysis.errors import AnalysisError
+from analysis.run import Run, read
+
+SETTINGS = ("run.world", "node.", "netns.")  # keys that a comparison may be about
+FREE = ("run.seed", "run.name", "run.journal", "run.capture", "run.fidelity.")  # keys that change no number
+TRACE = "trace.movements.gz"
+_NOTHING = object()
+
+
+@dataclass(frozen=True)
+class Member:
+    """One analysed run of a side."""
+
+    run: Run
+    keys: dict[str, object] = field(repr=False)  # the scenario's values by dotted key
+    numbers: dict[str, float] = field(repr=False)  # analysis.summary.METRICS by key, and those of families
+    window: tuple[float, float]  # s: as it was measured
+    correct: bool
+    notes: tuple[str, ...]
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """What may tell one side from the other. How namespaces are set up matters only where there are any."""
+        real = self.keys.get("run.world") == "netns"
+        return {k: v for k, v in self.keys.items() if _under(k, SETTINGS) and (real or not k.startswith("netns."))}
+
+    @property
+    def invalid_because(self) -> list[str]:
+        return list((self.run.manifest.get("fidelity") or {}).get("invalid_because") or ())
+
+
+@dataclass(frozen=True)
+class Side:
+    label: str
+    members: tuple[Member, ...]
+
+    @property
+    def seeds(self) -> list[int]:
+        return [member.run.seed for member in self.members]
+
+    def values(self, key: str) -> dict[int, float]:
+        """The number by seed, of the runs that have it."""
+        found = {m.run.seed: m.numbers.get(key, math.nan) for m in self.members}
+        return {seed: value for seed, value in found.items() if not math.isnan(value)}
+
+
+def sides(left: Sequence[Path | str], right: Sequence[Path | str], needed: Sequence[str],
+          say: Callable[[str], None] = lambda sentence: None) -> tuple[Side, Side]:
+    """Read the runs and lay them out on two sides; `needed` are the numbers that each must have.
+
+    Without `right`, two runs are a side each and more are parted by their settings. A run without an
+    analysis, or with one that lacks a number, is analysed, after `say` was told. Raises AnalysisError: runs of
+    different scenarios (it names the first key that differs), one run twice, not two kinds of settings.
+    """
+    found = [(path, read(path)) for path in (*left, *right)]
+    _same_scenario([run for _, run in found])
+    parts = ([run for _, run in found[:len(left)]], [run for _, run in found[len(left):]]) if right else \
+        _parted([run for _, run in found])
+    for part in parts:
+        _one_kind(part)
+    members = [tuple(_member(run, needed, say) for run in part) for part in parts]
+    _same_window([*members[0], *members[1]])
+    labels = _labels(members[0][0].settings, members[1][0].settings)
+    return Side(labels[0], members[0]), Side(labels[1], members[1])
+
+
+def differing(left: dict[str, object], right: dict[str, object]) -> list[str]:
+    """The keys whose values differ, in the order of the scenario."""
+    return [k for k in {**left, **right} if left.get(k, _NOTHING) != right.get(k, _NOTHING)]
+
+
+def flat(table: object, key: str = "") -> dict[str, object]:
+    """A scenario's values by dotted key; tables in a list have its place in brackets."""
+    if isinstance(table, dict) and (table or not key):
+        return {k: v for name, inner in table.items()
+                for k, v in flat(inner, f"{key}.{name}" if key else str(name)).items()}
+    if isinstance(table, list) and table and isinstance(table[0], dict):
+        return {k: v for place, inner in enumerate(table) for k, v in flat(inner, f"{key}[{place}]").items()}
+    return {key: table}
+
+
+def _under(key: str, some: tuple[str, ...]) -> bool:
+    return any(key == name or (name.endswith(".") and key.startswith(name)) for name in some)
+
+
+def _fixed(run: Run) -> dict[str, object]:
+    return {k: v for k, v in flat(run.scenario).items() if not _under(k, SETTINGS + FREE)}
+
+
+def _same_scenario(runs: Sequence[Run]) -> None:
+    if len(runs) < 2:
+        raise AnalysisError("one run is nothing to compare; give two run directories, or several a side")
+    first, traces = runs[0], {}
+    for run in runs:
+        _must_agree(first, run)
+        # of a model each seed has its own movement; of a trace or of fixed places there is one
+        which = run.seed if run.scenario.get("mobility", {}).get("model") == "random_waypoint" else None
+        print_, other = _fingerprint(run), traces.setdefault(which, run)
+        if print_ is not None and print_ != _fingerprint(other):
+            raise AnalysisError(f"{run.path}: {TRACE}: the hosts move otherwise than in {other.path}; "
+                                "only runs of one scenario can be compared")
+
+
+def _must_agree(first: Run, run: Run) -> None:
+    one, other = _fixed(first), _fixed(run)
+    for key in differing(one, other)[:1]:
+        raise AnalysisError(f"{run.path}: {key}: found {_shown(other, key)}, and {_shown(one, key)} in {first.path}; "
+                            "only runs of one scenario can be compared (world and [node] may differ)")
+
+
+def _shown(keys: dict[str, object], key: str) -> str:
+    text = json.dumps(keys[key]) if key in keys else "nothing"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _fingerprint(run: Run) -> str | None:
+    """Of the movement as it was replayed; None where that is not there any more."""
+    try:
+        with gzip.open(run.path / TRACE) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        return None
+    except (OSError, EOFError) as error:
+        raise AnalysisError(f"{run.path / TRACE}: cannot be read: {error}") from None
+
+
+def _parted(runs: Sequence[Run]) -> tuple[list[Run], list[Run]]:
+    """By settings, in the order in which they were given."""
+    if len(runs) == 2:
+        return [runs[0]], [runs[1]]
+    kinds: list[tuple[dict, list[Run]]] = []
+    for run in runs:
+        settings = _settings(run)
+        same = next((part for known, part in kinds if known == settings), None)
+        if same is None:
+            kinds.append((settings, [run]))
+        else:
+            same.append(run)
+    if len(kinds) == 2:
+        return kinds[0][1], kinds[1][1]
+    if len(kinds) == 1:
+        raise AnalysisError("all these runs have the same world and node settings; say which to lay beside which: "
+                            "roamcast compare RUN ... --with RUN ...")
+    keys = [k for k in kinds[0][0] if any(k in differing(kinds[0][0], other) for other, _ in kinds[1:])]
+    raise AnalysisError(f"these runs have {len(kinds)} different settings (in {', '.join(keys[:4]) or 'keys that some lack'}); "
+                        "give runs of two, or say which to lay beside which with --with")
+
+
+def _settings(run: Run) -> dict[str, object]:
+    return Member(run, flat(run.scenario), {}, run.window, True, ()).settings
+
+
+def _one_kind(runs: Sequence[Run]) -> None:
+    """A mean over runs of one side is over seeds and over nothing else."""
+    seen: dict[int, Run] = {}
+    first = _settings(runs[0])
+    for run in runs:
+        if run.seed in seen:
+            raise AnalysisError(f"{run.path}: run.seed: {run.seed}, and so in {seen[run.seed].path} on the same side; "
+                                "give one run of each seed")
+        seen[run.seed] = run
+        for key in differing(first, _settings(run))[:1]:
+            raise AnalysisError(f"{run.path}: {key}: found {_shown(_settings(run), key)}, and {_shown(first, key)} in "
+                                f"{runs[0].path} on the same side; runs of a side differ by their seed alone")
+
+
+def _same_window(members: Sequence[Member]) -> None:
+    """A run that was cut short measured less."""
+    for member in members:
+        if member.window != members[0].window:
+            some = [f"{m.window[0]:g}-{m.window[1]:g} s" for m in (member, members[0])]
+            raise AnalysisError(f"{member.run.path}: measured {some[0]}, and {members[0].run.path} {some[1]}: one of "
+                                "them was cut short; leave it out, or run it again")
+
+
+def _member(run: Run, needed: Sequence[str], say: Callable[[str], None]) -> Member:
+    from analysis import analyse
+    found = _summary(run, needed)
+    if found is None:
+        say(f"{run.path} has no analysis of today's kind: analysing it first")
+        analyse(run.path)
+        found = _summary(run, needed)
+        if found is None:
+            raise AnalysisError(f"{run.path / 'summary.json'}: the analysis left no numbers there that can be read")
+    numbers = {k: math.nan if v is None else float(v) for k, v in found["numbers"].items()}
+    numbers |= dict(_by_family(run, numbers.get("deliveries", 0)))
+    window = (float(found["window"][0]), float(found["window"][1]))
+    return Member(run, flat(run.scenario), numbers, window, bool(found["correct"]), tuple(map(str, found["notes"])))
+
+
+def _summary(run: Run, needed: Sequence[str]) -> dict | None:
+    """What an analysis wrote; None if it is not there, of another version, or of a run that went on after it."""
+    try:
+        found = json.loads((run.path / "summary.json").read_text())
+        whole = all(key in found["numbers"] for key in needed) and {"window", "correct", "notes"} <= found.keys()
+        ended = found["ended"]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+    gone_on = not math.isnan(run.ended) and ended != min(run.duration, run.ended)
+    return found if whole and not gone_on and run.tables.is_dir() else None
+
+
+def _by_family(run: Run, deliveries: float) -> Iterator[tuple[str, float]]:
+    """Messages and bytes per delivery by family of messages, from the table that the analysis wrote."""
+    import pyarrow.parquet as parquet
+
+    from analysis.overhead import families
+    known = families()
+    sent = dict.fromkeys([*known.values(), "other"], (0, 0))
+    if (run.tables / "traffic.parquet").exists():  # a kind that was never met has no table
+        for row in parquet.read_table(run.tables / "traffic.parquet", columns=["sent"])["sent"].combine_chunks() \
+                .flatten().to_pylist():
+            family = known.get(row["type"], "other")
+            sent[family] = (sent[family][0] + row["messages"], sent[family][1] + row["bytes"])
+    for family, (messages, size) in sent.items():
+        yield f"messages_{family}", messages / deliveries if deliveries else math.nan
+        yield f"bytes_{family}", size / deliveries if deliveries else math.nan
+
+
+def _labels(left: dict[str, object], right: dict[str, object]) -> tuple[str, str]:
+    """What tells the sides apart, short enough for the head of a column."""
+    keys = differing(left, right)
+    if "run.world" in keys:
+        return str(left["run.world"]), str(right["run.world"])
+    if len(keys) == 1 and all(len(str(side.get(keys[0]))) <= 12 for side in (left, right)):
+        return str(left.get(keys[0], "unset")), str(right.get(keys[0], "unset"))
+    return "left", "right"

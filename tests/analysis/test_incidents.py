@@ -1,0 +1,77 @@
+"""What went wrong in a run stands in the report and below the table; how it ended is a banner."""
+from __future__ import annotations
+
+import re
+
+import pytest
+from rundirs import Log
+
+from analysis import analyse
+
+
+@pytest.fixture(scope="module")
+def troubled(tmp_path_factory, spark):
+    log = Log(4, 30.0, deadline=5.0)
+    log.up(*range(4))
+    for t in (3.0, 4.0, 5.0):
+        log.add(0, t, "identity_conflict", other=2, epochs=[1, 7])
+    log.add(1, 3.5, "identity_conflict", other=2, epochs=[1, 7])
+    log.add(3, 6.0, "refused", what="event 3.1.5 of 2000 bytes, to be flooded", limit=1150)
+    log.add(3, 7.0, "refused", what="event 3.1.6 of 1500 bytes, to be flooded", limit=1150)
+    log.add(1, 7.0, "refused", what="neighbors", limit=64)
+    log.add(2, 8.0, "queue_overflow", link="1-2.00000001", message="EVENT")
+    log.add(2, 8.0, "queue_overflow", link="1-2.00000001", message="EVENT")
+    log.add(1, 8.0, "queue_overflow", link="1-2.00000001", message="SUB")
+    log.add(-1, 9.0, "radio_overflow", host=3, frames=40)
+    log.add(-1, 10.0, "radio_overflow", host=3, frames=2)
+    log.add(0, 11.0, "table_healed", link="0-1.00000001", added=2, removed=1)
+    log.add(1, 12.0, "table_healed", link="0-1.00000001", added=3, removed=0)
+    log.add(0, 13.0, "link_abandoned", rid="0-1.00000001")
+    log.manifest = {"outcome": "disk_full", "ended": 20.0, "reason": "no space left for nodes/2.jsonl"}
+    path = log.write(tmp_path_factory.mktemp("troubled") / "run")
+    return analyse(path), (path / "report.html").read_text()
+
+
+NOTES = [
+    "two living nodes used one identity: h2 (id 2, boot epochs 1, 7; met by hosts h0, h1, 4 times)",
+    "limits of nodes turned something away: event … of … bytes, to be flooded (limit 1150; 2 times at host h3), "
+    "neighbors (limit 64; once at host h1)",
+    "full queues of channels refused 3 messages at hosts h1, h2: EVENT (2), SUB (1)",
+    "full transmit queues of radios turned away 42 frames of host h3",
+    "digests found a subscription table wrong and healed it 2 times at hosts h0, h1 (5 filters added, 1 removed)",
+    "the tree gave up replacing a lost link once at host h0",
+]
+
+
+@pytest.mark.parametrize("note", NOTES)
+def test_trouble_is_told_in_the_table_and_in_the_report(troubled, note):
+    summary, report = troubled
+    assert f"note: {note}" in summary.table().splitlines()
+    assert f"<li>{note}</li>" in report
+
+
+def banner(report: str) -> tuple[str, str]:
+    found = re.search(r'<div class="banner (\w+)" id="outcome"><strong>(.*?)</strong>', report)
+    return found[1], found[2]
+
+
+def test_a_full_disk_is_a_red_banner(troubled):
+    assert banner(troubled[1]) == ("bad", "The disk became full and the run stopped; records of the last seconds may be "
+                                          "missing. (no space left for nodes/2.jsonl)")
+    assert "the run ended after 20 s of 30 s" in troubled[1]
+    assert re.search(r"\.bad\s*\{[^}]*var\(--bad\)", troubled[1]), "the class has a color of its own"
+
+
+@pytest.mark.parametrize("outcome, kind, said", [
+    ("interrupted", "bad", "The run was interrupted; what had been recorded until then was analysed."),
+    ("complete", "good", "The run came to its end."),
+])
+def test_an_interrupted_run_is_red_and_a_whole_one_is_not(spark, tmp_path, outcome, kind, said):
+    log = Log(2, 30.0, deadline=5.0)
+    log.up(0, 1)
+    log.manifest = {"outcome": outcome, "ended": 30.0 if outcome == "complete" else 12.0, "reason": None}
+    path = log.write(tmp_path / "run")
+    summary = analyse(path)
+    report = (path / "report.html").read_text()
+    assert banner(report) == (kind, said)
+    assert "note:" not in summary.table().replace("note: nothing was expected", "").replace("note: the run ended after", "")
