@@ -34,7 +34,12 @@ class AppendOnly:
         self.pieces: list[bytes] = [head] if head else []  # not written yet
         self._size = 0
         self._full = False
-        path.touch(exist_ok=False)
+        try:
+            path.touch(exist_ok=False)
+        except OSError as error:
+            if is_full(error):
+                raise DiskFull(f"{path.name}: {error.strerror}") from None
+            raise
 
     def append(self, piece: bytes) -> None:
         self.pieces.append(piece)

@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -49,20 +50,23 @@ class RunDirectory:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.mkdir()
-            for folder in ("nodes", "captures", "journals"):
-                (path / folder).mkdir()
-        except FileExistsError:
-            raise RunDirError(f"{path}: exists already; choose another with --out, or remove it") from None
         except OSError as error:
-            raise RunDirError(f"{path}: cannot be made: {error.strerror}; choose a folder you may write "
-                              "to with --out") from None
+            if path.exists() or path.is_symlink():
+                raise RunDirError(f"{path}: exists already; choose another with --out, or remove it") from None
+            raise _cannot_be_made(path, error) from None
         self.manifest: dict[str, object] = {
             "roamcast": __version__, "world": world, "outcome": RUNNING, "reason": None,
             "ended": 0.0, "started": _wall(), "stopped": None, "seconds": None, "machine": _machine(),
             "packages": _versions(), "fidelity": {}}
         self._began = time.monotonic()
-        self._write_manifest()
-        self._write("scenario.toml", scenario_toml.encode())
+        try:
+            for folder in ("nodes", "captures", "journals"):
+                (path / folder).mkdir()
+            self._write_manifest()
+            self._write("scenario.toml", scenario_toml.encode())
+        except (OSError, DiskFull) as error:
+            shutil.rmtree(path, ignore_errors=True)  # the folder is ours, made just now
+            raise _cannot_be_made(path, error) from None
 
     def world_records(self) -> Callable[..., None]:
         """record(kind, **fields) of the world itself."""
@@ -122,13 +126,20 @@ class RunDirectory:
         path = self.path / "manifest.json"
         try:
             with path.open("r+b" if path.exists() else "xb", buffering=0) as file:
-                file.write(text.ljust(MANIFEST_BYTES))
+                data = memoryview(text.ljust(MANIFEST_BYTES))
+                while data:  # what fits is written without a complaint
+                    data = data[file.write(data):]
                 if last:
                     os.ftruncate(file.fileno(), len(text))
         except OSError as error:
             if is_full(error):
                 raise DiskFull(f"manifest.json: {error.strerror}") from None
             raise
+
+
+def _cannot_be_made(path: Path, error: Exception) -> RunDirError:
+    why = getattr(error, "strerror", None) or error
+    return RunDirError(f"{path}: cannot be made: {why}; choose a folder you may write to with --out")
 
 
 def _wall() -> str:

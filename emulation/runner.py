@@ -164,9 +164,10 @@ def write_trace(movement: mobility.Movement, path: Path) -> None:
     """The movement as it is replayed, into the run directory. Raises DiskFull."""
     try:
         mobility.write(movement, path / "trace.movements.gz", "bonnmotion")
-    except OSError as error:
-        if is_full(error):
-            raise DiskFull(f"trace.movements.gz: {error.strerror}") from None
+    except mobility.TraceError as error:
+        cause = error.__cause__
+        if isinstance(cause, OSError) and is_full(cause):
+            raise DiskFull(f"{error.path.name}: {cause.strerror}") from None
         raise
 
 

@@ -179,3 +179,50 @@ def test_the_file_size_limit_ends_the_run_in_the_same_way(tmp_path):
                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000)))
     assert shown.returncode == 1 and "The disk is full" in shown.stdout, shown.stderr
     assert json.loads((tmp_path / "run" / "manifest.json").read_text())["outcome"] == "disk_full"
+
+
+@pytest.mark.parametrize("limit", [1_000, 16_384])
+def test_no_room_for_the_run_directory_leaves_nothing(tmp_path, limit):
+    import resource
+
+    (tmp_path / "walk.toml").write_text(PARK)
+    shown = roamcast("run", "walk.toml", "--no-analysis", cwd=tmp_path,
+                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+    if limit == 1_000:
+        assert shown.returncode == 2 and "cannot be made: manifest.json: File too large" in shown.stderr
+        assert list((tmp_path / "runs").iterdir()) == []
+    else:
+        assert shown.returncode == 1 and "The disk is full" in shown.stdout, shown.stderr
+    assert "Traceback" not in shown.stderr
+
+
+@pytest.mark.parametrize(("name", "folder"), [("../../out", "out"), (".", "run"), ("</script> & co", "script-co"),
+                                              ("\U0001f600" * 64, "run"), ("\u6f22" * 64, "\u6f22" * 42)])
+def test_a_runs_name_is_never_a_path(name, folder):
+    from emulation import rundir
+
+    path = rundir.default_path(name, 1)
+    assert path.parts[0] == "runs" and len(path.parts) == 2 and path.name.rsplit("-s1-", 1)[0] == folder
+
+
+WORDS = [["run"], ["run", "a.toml", "b.toml"], ["run", "a.toml", "--seed", "x"], ["run", "a.toml", "--out"],
+         ["run", "walk.toml", "--seed", "-1"], ["run", "walk.toml", "--world", "mars"], ["run", "walk.toml", "--out", ""],
+         ["run", "walk.toml", "--out", "walk.toml/x"], ["run", "walk.toml", "--bogus"], ["check"], ["check", "."],
+         ["analyse"], ["analyse", "gone"], ["analyse", "walk.toml"], ["analyse", ""], ["replay"], ["replay", "."],
+         ["replay", "walk.toml"], ["pub"], ["sub"], ["node"], ["node", "--id", "x"], ["exec"], ["exec", "gone", "0", "ls"],
+         ["overlay", "x"], ["reproduce", "x"], ["\x1b[31mred"], ["\u00e9\n"], ["--bogus"], ["../run"], ["main"]]
+
+
+@pytest.mark.parametrize("words", WORDS, ids=repr)
+def test_whatever_the_words_nobody_sees_a_traceback(tmp_path, monkeypatch, capsys, words):
+    from cli.main import main
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "walk.toml").write_text(PARK)
+    try:
+        code = main(words)
+    except SystemExit as end:  # argparse
+        code = end.code
+    told = capsys.readouterr()
+    assert code == 2 and told.out == "" and told.err.strip() and "\x1b" not in told.err
+    assert [file.name for file in tmp_path.iterdir()] == ["walk.toml"]
