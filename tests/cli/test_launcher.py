@@ -386,6 +386,24 @@ def test_the_suite_prints_its_seed_and_closes_with_the_count(small_suite):
     assert "apt-get install babeld chromium chromium-driver iproute2 tshark" in done.stderr
 
 
+def test_a_seed_repeats_the_order_and_the_examples(small_suite):
+    """With as many processes as anybody wants: a seed belongs to all of them."""
+    (small_suite / "tests/test_small.py").write_text(
+        "from hypothesis import given, strategies as st\n"
+        "def told(text):\n"
+        "    with open('told.txt', 'a') as file: print(text, file=file)\n"
+        "@given(st.integers())\ndef test_number(number): told(number)\n"
+        "def test_one(): told('one')\ndef test_two(): told('two')\ndef test_three(): told('three')\n")
+    ran = []
+    for seed, processes in (("7", "0"), ("7", "0"), ("8", "0"), ("7", "2")):
+        done = run_suite(small_suite, "--seed", seed, "-n", processes)
+        assert done.returncode == 0, done.stdout
+        ran.append((small_suite / "told.txt").read_text().splitlines())
+        (small_suite / "told.txt").unlink()
+    assert len(ran[0]) > 50 and ran[0] == ran[1] and ran[0] != ran[2]
+    assert sorted(ran[3]) == sorted(ran[0]) != sorted(ran[2])
+
+
 def test_other_arguments_go_to_pytest_and_slow_ones_run_when_asked(small_suite):
     done = run_suite(small_suite, "--slow", "-k", "good or long", "-n0")
     assert done.returncode == 0 and re.search(r"^2 passed\b.* in ", done.stdout.strip().splitlines()[-1])

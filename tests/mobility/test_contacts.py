@@ -164,7 +164,7 @@ def movements(draw):
     return mobility.Movement([str(k) for k in range(len(parts))], parts, draw(st.integers(1, 30)))
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=120, deadline=None)
 @given(movements(), st.sampled_from([1.0, 3.0, 5.0, 7.5]))
 def test_against_every_closest_approach(movement, radius):
     """Within every span in which nobody turns, at its ends, at the closest approach and in between, two

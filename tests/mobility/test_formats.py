@@ -39,7 +39,7 @@ def _same(one: mobility.Movement, other: mobility.Movement, tolerance: float) ->
                 assert a.position(t) == pytest.approx(b.position(t), abs=tolerance, nan_ok=True), t
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None)
 @given(movements(absence=False), st.sampled_from(["x.movements", "x.movements.gz"]))
 def test_bonnmotion_reads_back_bit_by_bit(tmp_path_factory, movement, name):
     path = tmp_path_factory.mktemp("bm") / name
@@ -54,7 +54,7 @@ def test_bonnmotion_reads_back_bit_by_bit(tmp_path_factory, movement, name):
         assert (a.times == b.times).all() and (a.points == b.points).all()
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None)
 @given(movements(dimensions=2))
 def test_bonnmotion_keeps_who_is_there(tmp_path_factory, movement):
     path = tmp_path_factory.mktemp("da") / "x.movements"
@@ -63,7 +63,7 @@ def test_bonnmotion_keeps_who_is_there(tmp_path_factory, movement):
     _same(movement, back, 1e-6)
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None)
 @given(movements(jumps=False, absence=False))
 def test_ns2_reads_back_within_rounding(tmp_path_factory, movement):
     path = tmp_path_factory.mktemp("ns") / "x.ns_movements"

@@ -51,7 +51,7 @@ def tracks(draw):
     return Trajectory(times, np.array(points), lives)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(tracks(), min_size=1, max_size=4), st.lists(st.floats(-10, 60), min_size=1, max_size=12))
 def test_positions_of_all_are_those_of_each(parts, instants):
     """In whatever order the times are asked for: the remembered pieces change nothing."""
@@ -62,7 +62,7 @@ def test_positions_of_all_are_those_of_each(parts, instants):
         assert movement.present(t).tolist() == [part.present(t) for part in parts]
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None)
 @given(tracks(), st.floats(0, 20), st.floats(0.5, 30))
 def test_window_is_the_same_way_on_another_clock(track, start, length):
     cut = track.window(start, length)
@@ -74,7 +74,7 @@ def test_window_is_the_same_way_on_another_clock(track, start, length):
             assert cut.position(t) == pytest.approx(track.position(start + t), abs=1e-7, nan_ok=True)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None)
 @given(tracks(), st.floats(0, 20), st.floats(0.5, 30))
 def test_window_of_a_window_is_bit_by_bit_the_same(track, start, length):
     once = track.window(start, length)

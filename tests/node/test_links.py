@@ -12,7 +12,7 @@ from node.channel import SPAN
 from node.ids import LinkId
 from node.links import RESETS
 
-SLOW = {"deadline": None, "derandomize": True}
+SLOW = {"deadline": None}
 
 
 def pair(air: Air, **config) -> tuple[Host, Host, LinkId]:
@@ -32,30 +32,44 @@ def datagrams_with(host: Host, kind: type) -> list:
 
 # ---- the promise ------------------------------------------------------------------------------
 
+COUNT = 120  # events of each end
+
+
 @settings(max_examples=60, **SLOW)
 @given(seed=st.integers(0, 10**6), loss=st.floats(0, 0.6), duplication=st.floats(0, 0.5),
        slowest=st.sampled_from([0.002, 0.02, 0.2]), burst=st.integers(1, 40),
        large=st.integers(0, 9000))
 def test_everything_once_in_order_or_the_link_fails(seed, loss, duplication, slowest, burst, large):
-    air = Air(seed, loss, (0.001, slowest), duplication)
-    a, b, link = pair(air)
-    count = 120
-    for n in range(count):
-        payload = b"x" * large if n % 17 == 3 else b"y" * (n % 50)
-        air.call_at(n // burst * 0.1, lambda n=n, p=payload: (a.links.send([link], event(n, p)),
-                                                              b.links.send([link], event(n, p, source=2))))
-    air.run(120.0, stop=lambda: air.time > count // burst * 0.1 and not busy(a, link) and not busy(b, link))
+    a, b, link = exchange(seed, loss, duplication, slowest, burst, large)
     for sender, receiver in ((a, b), (b, a)):
         got = numbers(receiver, link)
         assert got == list(range(len(got)))
         if not a.failed and not b.failed:
-            assert len(got) == count
+            assert len(got) == COUNT
             assert all(len(m.payload) == large for m in receiver.received[link][3::17])
         else:  # whatever did not come is on record
             dropped = {r["event"] for r in sender.recorded("event_dropped")}
-            missing = {f"{sender.me.node}.1.{n}" for n in range(len(got), count)}
+            missing = {f"{sender.me.node}.1.{n}" for n in range(len(got), COUNT)}
             assert missing <= dropped or link in open_links(sender)
-    assert loss > 0.25 or not (a.failed or b.failed)
+    assert loss > 0 or not (a.failed or b.failed)
+
+
+def test_links_seldom_fail_at_ten_percent_loss():
+    failed = [seed for seed in range(20) for host in exchange(seed, 0.1, 0.0, 0.02, 10, 2000)[:2] if host.failed]
+    assert len(set(failed)) <= 1
+
+
+def exchange(seed: int, loss: float, duplication: float, slowest: float, burst: int,
+             large: int) -> tuple[Host, Host, LinkId]:
+    """Two hosts that have sent each other COUNT events, `burst` of them every 0.1 s."""
+    air = Air(seed, loss, (0.001, slowest), duplication)
+    a, b, link = pair(air)
+    for n in range(COUNT):
+        payload = b"x" * large if n % 17 == 3 else b"y" * (n % 50)
+        air.call_at(n // burst * 0.1, lambda n=n, p=payload: (a.links.send([link], event(n, p)),
+                                                              b.links.send([link], event(n, p, source=2))))
+    air.run(120.0, stop=lambda: air.time > COUNT // burst * 0.1 and not busy(a, link) and not busy(b, link))
+    return a, b, link
 
 
 def busy(host: Host, link: LinkId) -> bool:

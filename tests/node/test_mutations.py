@@ -153,6 +153,7 @@ RARE = {"PathThatLosesTheIgnoreTable": (histories.races, 3000)}
 def test_the_oracle_notices(name):
     strategy, examples = RARE.get(name, (histories.histories, 400))
 
+    # The same histories always: by chance a few hundred others might miss a mutant, which would say nothing.
     @settings(max_examples=examples, deadline=None, phases=[Phase.generate], database=None, derandomize=True,
               suppress_health_check=list(HealthCheck))
     @given(strategy)
