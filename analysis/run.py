@@ -13,6 +13,10 @@ from pathlib import Path
 
 from analysis.errors import AnalysisError
 
+SECTIONS = ("run", "hosts", "mobility", "radio", "node", "workload")
+LONGEST = 1e9  # s, or m: what a run can have at most, and more
+MOST_HOSTS = 100_000
+
 
 @dataclass(frozen=True)
 class Run:
@@ -63,21 +67,12 @@ def read(path: Path | str) -> Run:
     scenario = _toml(path / "scenario.toml")
     notes: list[str] = []
     manifest = _manifest(path / "manifest.json", notes)
-    table = scenario.get("run", {})
-
-    def number(key: str, default: float | None = None) -> float:
-        value = table.get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise AnalysisError(f"{path / 'scenario.toml'}: run.{key}: found {value!r}; a number of seconds is needed")
-        return float(value)
-
-    duration, deadline, warm_up = number("duration"), number("deadline", 10.0), number("warm_up", 0.0)
-    window = table.get("window") or [warm_up, duration - deadline]
-    hosts = _hosts(scenario)
-    run = Run(path, str(table.get("name", path.name)), str(table.get("world", "sim")), int(table.get("seed", 0)),
-              duration, _ended(manifest), warm_up, number("grace", 5.0), deadline,
-              (float(window[0]), float(window[1])), hosts, _area(scenario),
-              scenario, manifest, ())
+    try:
+        run = _run(path, scenario, manifest)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError) as error:
+        raise AnalysisError(f"{path / 'scenario.toml'}: not as `roamcast run` writes it ({error}); "
+                            "give a run directory that it wrote") from None
+    hosts = run.hosts
     missing = [i for i in range(len(hosts)) if not (path / "nodes" / f"{i}.jsonl").is_file()]
     if missing:
         some = ", ".join(map(str, missing[:10])) + (", ..." if len(missing) > 10 else "")
@@ -85,6 +80,28 @@ def read(path: Path | str) -> Run:
     if not run.radio_known:
         notes.append("world.jsonl is missing: radio contacts are not known, so there is no physical bound")
     return replace(run, notes=tuple(notes))
+
+
+def _run(path: Path, scenario: dict, manifest: dict) -> Run:
+    """What the scenario says; any error of Python's for one that no run wrote."""
+    for name in SECTIONS:
+        if not isinstance(scenario.get(name, {}), dict):
+            raise ValueError(f"{name} is no table")
+    table = scenario.get("run", {})
+
+    def number(key: str, default: float | None = None) -> float:
+        value = table.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LONGEST:
+            raise AnalysisError(f"{path / 'scenario.toml'}: run.{key}: found {value!r}; a number of seconds is needed")
+        return float(value)
+
+    duration, deadline, warm_up = number("duration"), number("deadline", 10.0), number("warm_up", 0.0)
+    first, last = map(float, table.get("window") or (warm_up, duration - deadline))
+    if not -LONGEST <= first <= last <= LONGEST:
+        raise ValueError(f"run.window is {first:g} to {last:g}")
+    return Run(path, str(table.get("name", path.name)), str(table.get("world", "sim")), int(table.get("seed", 0)),
+               duration, _ended(manifest), warm_up, number("grace", 5.0), deadline, (first, last),
+               _hosts(scenario), _area(scenario), scenario, manifest, ())
 
 
 def settle(run: Run, last: float) -> Run:
@@ -107,7 +124,7 @@ def _toml(path: Path) -> dict:
     except FileNotFoundError:
         raise AnalysisError(f"{path.parent}: is no run directory, it has no {path.name}; "
                             "give one that `roamcast run` wrote") from None
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # of TOML and of UTF-8, too
         raise AnalysisError(f"{path}: cannot be read: {error}") from None
 
 
@@ -117,16 +134,25 @@ def _manifest(path: Path, notes: list[str]) -> dict:
     except FileNotFoundError:
         notes.append("manifest.json is missing: the run did not end in order")
         return {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         notes.append(f"manifest.json cannot be read ({error}): the run did not end in order")
         return {}
-    return found if isinstance(found, dict) else {}
+    if not isinstance(found, dict):
+        notes.append("manifest.json is not as a run writes it: the run did not end in order")
+        return {}
+    fidelity = found.get("fidelity")
+    found["fidelity"] = fidelity if isinstance(fidelity, dict) else {}
+    because = found["fidelity"].get("invalid_because")
+    if because is not None and not isinstance(because, list):
+        found["fidelity"]["invalid_because"] = [str(because)]
+    return found
 
 
 def _ended(manifest: dict) -> float:
     """The time that the run reached; nan when it did not write its last word."""
     ended = manifest.get("ended")
-    if manifest.get("outcome", "running") == "running" or not isinstance(ended, int | float):
+    if manifest.get("outcome", "running") == "running" or not isinstance(ended, int | float) \
+            or not 0 <= ended <= LONGEST:
         return math.nan
     return float(ended)
 
@@ -135,9 +161,17 @@ def _hosts(scenario: dict) -> tuple[str, ...]:
     names = scenario.get("hosts", {}).get("names")
     if isinstance(names, list) and names:
         return tuple(map(str, names))
-    return tuple(str(i) for i in range(int(scenario.get("hosts", {}).get("count") or 0)))
+    count = int(scenario.get("hosts", {}).get("count") or 0)
+    if not 0 <= count <= MOST_HOSTS:
+        raise ValueError(f"hosts.count is {count}")
+    return tuple(str(i) for i in range(count))
 
 
 def _area(scenario: dict) -> tuple[float, float] | None:
     area = scenario.get("mobility", {}).get("area")
-    return (float(area[0]), float(area[1])) if area else None
+    if not area:
+        return None
+    width, height = map(float, area)
+    if not (0 < width < math.inf and 0 < height < math.inf):
+        raise ValueError(f"mobility.area is {width:g} by {height:g}")
+    return width, height
