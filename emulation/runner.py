@@ -80,6 +80,7 @@ def run(scenario, out: Path | None = None, progress: Callable[[Progress], None] 
         with stop_on_interrupt(clock), _few_collections():
             world = _World(scenario, movement, directory, clock, progress)
             clock.run(scenario.run.duration)
+            world.simulation.flush_records()
         outcome = rundir.INTERRUPTED if clock.stopping else rundir.COMPLETE
     except DiskFull as error:
         outcome, reason = rundir.DISK_FULL, str(error)

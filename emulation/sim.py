@@ -88,6 +88,13 @@ class Simulation:
         if self.brokers[host] is not None:
             self._end(host, "crash", self.medium.host_down)
 
+    def flush_records(self) -> None:
+        """The run ends here: nodes and medium record what they counted since they did last."""
+        for broker in self.brokers:
+            if broker is not None:
+                broker.flush_records()
+        self.medium.record_traffic()
+
     def _end(self, host: int, how: str, switch_off: Callable[[int], None]) -> None:
         self.brokers[host] = None
         self._ports[host].alive = False

@@ -2,8 +2,8 @@
 
 cugola-murphy-picco-mobile-environment, section 6: a core mediates among exchangeable parts that
 do not see each other. A part is constructed with the core and calls nothing but the core; the
-core calls the parts. Inputs: `datagram_received`, the client operations, `start`, `stop`; they are
-handled one at a time, so nothing called back from here may come in again.
+core calls the parts. Inputs: `datagram_received`, the client operations, `start`, `stop`,
+`flush_records`; they are handled one at a time, so nothing called back from here may come in again.
 """
 from __future__ import annotations
 
@@ -102,6 +102,11 @@ class Broker:
         self._traffic.report()
         self.env.record("node_stopped", epoch=self.me.epoch)
         self._running = False
+
+    def flush_records(self) -> None:
+        """The world ends here, in the midst of this life: record what was counted since the last record."""
+        if self._running:
+            self._traffic.report()
 
     def datagram_received(self, datagram: bytes) -> None:
         """What the radio heard. Whatever is wrong with it is counted and changes nothing else."""

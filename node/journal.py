@@ -7,8 +7,8 @@ They equal the original ones exactly, so a fault met in a field is debugged on a
 
 The file is JSON Lines. A life begins with a header line
 `{"journal": 1, "version", "node", "epoch", "config", "random"}`; then one line an input:
-`{"t", "in", ...}` with `in` one of start, stop, datagram (data: base64), timer (number: timers count from
-0 in the order they were set), attach, detach, subscribe, unsubscribe, publish. A node that returns
+`{"t", "in", ...}` with `in` one of start, stop, flush (the world ended), datagram (data: base64), timer (number: timers count
+from 0 in the order they were set), attach, detach, subscribe, unsubscribe, publish. A node that returns
 appends its next life. The config holds the network's secret: a journal is as private as that.
 """
 from __future__ import annotations
@@ -102,6 +102,10 @@ class JournaledBroker(Broker):
     def stop(self) -> None:
         self._input("stop")
         super().stop()
+
+    def flush_records(self) -> None:
+        self._input("flush")
+        super().flush_records()
 
     def datagram_received(self, datagram: bytes) -> None:
         self._input("datagram", data=base64.b64encode(datagram).decode())
@@ -252,6 +256,8 @@ def _action(broker: Broker, env: _Replayed, line: dict) -> Callable[[], object]:
         return broker.start
     if kind == "stop":
         return broker.stop
+    if kind == "flush":
+        return broker.flush_records
     return partial(_again, *_client_operation(broker, line))
 
 

@@ -7,6 +7,8 @@ timers are is counted.
 from __future__ import annotations
 
 import math
+import os
+import signal
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +27,7 @@ from node.broker import Broker
 from node.config import NodeConfig
 from node.control import Control
 
+ENDS = signal.SIGUSR1  # tells a node that the run is over
 COUNT = 0.5  # s between two looks at what was lost
 
 
@@ -64,7 +67,7 @@ async def _live(plan: Plan, host: int, epoch: int, began: float | None, channel:
             await trio.sleep(max(began - time.monotonic(), 0.0))
             tally.late(time.monotonic() - began)
         tally.words[SETTING_UP] += time.process_time_ns()
-        await daemon.serve(port, broker, control, client.drive, client.count, started=client.start)
+        await daemon.serve(port, broker, control, client.drive, client.count, client.end, started=client.start)
     finally:
         if control is not None:
             control.close()
@@ -134,6 +137,14 @@ class _Client:
             now = self._port.tick()
             self._tally.late_at(now, now - due)
             self._clock.run(math.nextafter(due, math.inf))
+
+    async def end(self) -> None:
+        """The run ends: the last counts are recorded, and nothing more is said."""
+        with trio.open_signal_receiver(ENDS) as signals:
+            await anext(signals)
+            self._port.tick()
+            self._broker.flush_records()
+            os._exit(0)  # every record is in its file already
 
     async def count(self) -> None:
         """What was lost, where the supervisor sees it."""

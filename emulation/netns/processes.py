@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from emulation.netns import host as host_process
 from emulation.netns.channel import Channel, close_all_but
 from emulation.netns.fidelity import THAWED
+from emulation.netns.node import ENDS
 from emulation.netns.plan import Plan
 
 PATIENCE = 60.0  # s for any answer before the run
@@ -224,24 +225,24 @@ class Hosts:
         self.disturbances.append(f"host {host.number}'s command failed at {self._now():.1f} s: {why}")
 
     def end(self, grace: float) -> None:
-        """End everything: nodes at once, for what they would still say is no part of the run, commands in
-        order."""
-        nodes = [pid for host in self.all for pid in (host.node, host.leaving) if pid is not None]
-        for pid in nodes:
-            _kill(pid, signal.SIGKILL)
+        """End everything: nodes without a word, which would be no part of the run, but for their last records;
+        commands in order. Those that have not ended after `grace` s are killed."""
+        left = {pid for host in self.all for pid in host.pids()}
         for host in self.all:
+            for pid in (host.node, host.leaving):
+                if pid is not None:
+                    _kill(pid, signal.SIGKILL if host.frozen else ENDS)
             if host.command is not None:
                 _kill(host.command, signal.SIGTERM)
                 _kill(host.command, signal.SIGCONT)
             host.node = host.leaving = None
         deadline = time.monotonic() + grace
-        left = {host.command for host in self.all if host.command is not None}
         while left and time.monotonic() < deadline:
             time.sleep(0.02)
             left -= {pid for pid, _ in reaped()}
         for pid in left:
             _kill(pid, signal.SIGKILL)
-        wait_for([*nodes, *left])
+        wait_for(left)
 
     def processor(self) -> float:
         """CPU seconds of all processes of this run that have ended."""

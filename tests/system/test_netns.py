@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import runs
 
 import mobility
 from emulation import capture, runner
 from emulation.netns import addresses, kernel, probe, world
 from node import schema, wire
+from tests.system import runs
 
 PATIENCE = 60.0  # s
 LIMITS = "[run.fidelity]\nmedium = 60\nnodes = 60\npositions = 60\ndropped = 1\n"  # the machine may be busy
@@ -139,6 +139,9 @@ def test_a_run_leaves_what_the_simulator_leaves(tmp_path):
     truth = ("radio_up", "host_up")
     assert [{**r, "t": 0} for r in runs.of_kind(ours, *truth)] == [{**r, "t": 0} for r in runs.of_kind(sim, *truth)]
     assert not (ours / "control").exists() and not (ours / "live.json").exists()
+    for directory in (ours, sim):  # what was counted in the last second is recorded
+        last = {record["node"]: record["t"] for record in runs.of_kind(directory, "traffic", "radio_traffic")}
+        assert sorted(last) == [-1, 0, 1, 2] and min(last.values()) >= 5
     assert {"published": len(events(ours, "published")), "delivered": len(events(ours, "delivered"))} == \
         told["workload"]
 
@@ -232,6 +235,8 @@ def test_two_runs_side_by_side_and_ctrl_c(tmp_path):
             manifest = runs.manifest(out)
             assert manifest["outcome"] == "interrupted" and 1 < manifest["ended"] < 60
             assert len(runs.of_kind(out, "node_started")) == 3
+            last = {record["node"]: record["t"] for record in runs.of_kind(out, "traffic")}
+            assert len(last) == 3 and min(last.values()) > manifest["ended"] - 0.2
             heard = {frame[6:12] for _, frame in capture.read(out / "captures" / "0.pcap")}
             assert heard == {addresses.mac(0), addresses.mac(1)}
         assert gone(processes)

@@ -6,12 +6,14 @@ import subprocess
 import sys
 
 import pytest
-from runs import CHAIN, LIBRARY, ROOT, contents, manifest, of_kind, run, scenario_file
 
 from emulation import capture, records
 from emulation.rundir import RunDirError
 from node import schema
 from node.journal import replay
+from tests.system.runs import CHAIN, LIBRARY, ROOT, contents, manifest, of_kind, run, scenario_file
+
+HEADERS = 14 + 20 + 8  # bytes of Ethernet, IPv4 and UDP before a datagram
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +67,25 @@ def test_the_run_directory_is_complete(park):
     assert found["fidelity"]["receptions"] > 1000 and found["fidelity"]["speed"] > 1
     for host in range(12):
         assert len(list(capture.read(park / "captures" / f"{host}.pcap"))) > 100
-    received = sum(record["datagrams_received"] for record in of_kind(park, "traffic"))
-    assert received == pytest.approx(found["fidelity"]["receptions"], rel=0.05)
+
+
+def test_traffic_records_reach_to_the_end_and_add_up_to_the_captures(chain, park):
+    """To the byte: what each node sent and heard in the whole run, its last second included."""
+    for directory in (chain, park):
+        told, datagrams = {}, 0
+        for record in of_kind(directory, "traffic"):
+            sums = told.setdefault(record["node"], [0, 0])
+            for k, way in enumerate(("sent", "received")):
+                sums[k] += sum(row["bytes"] for row in record[way])
+            datagrams += record["datagrams_received"]
+        for node, sums in told.items():
+            seen = [0, 0]
+            for _, frame in capture.read(directory / "captures" / f"{node}.pcap"):
+                seen[frame[8:12] != node.to_bytes(4, "big")] += len(frame) - HEADERS
+            assert sums == seen
+        on_the_air = of_kind(directory, "radio_traffic")
+        assert sum(record["receptions"] for record in on_the_air) == datagrams
+        assert on_the_air[-1]["t"] == manifest(directory)["ended"]
 
 
 def test_a_park_delivers_most_of_what_is_published(park):
@@ -82,12 +101,12 @@ def test_a_run_repeats_byte_for_byte_whatever_the_hash_seed(tmp_path):
     """With the radio model that takes most chances."""
     path = scenario_file(tmp_path, (LIBRARY / "park-12.toml").read_text().replace(
         "range = 150", 'model = "log_distance"\nloss = 0.05'))
-    program = ("import sys, pathlib; sys.path.insert(0, sys.argv[4]); from runs import run; "
+    program = ("import sys, pathlib; from tests.system.runs import run; "
                "run(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), run__duration=40.0, "
                "run__seed=int(sys.argv[3]), run__journal=True)")
 
     def again(name: str, hash_seed: str, seed: int) -> dict[str, bytes]:
-        subprocess.run([sys.executable, "-c", program, path, tmp_path / name, str(seed), ROOT / "tests" / "system"],
+        subprocess.run([sys.executable, "-c", program, path, tmp_path / name, str(seed)],
                        check=True, cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": hash_seed})
         return contents(tmp_path / name)
 
@@ -108,14 +127,25 @@ def test_a_node_replays_from_its_journal(park):
             records.read(park / "nodes" / f"{host}.jsonl"))
 
 
-def test_two_protocols_meet_the_same_workload(tmp_path):
-    def workload(name: str, **overrides) -> tuple[list, list]:
-        found = run(LIBRARY / "park-12.toml", tmp_path / name, run__duration=40.0, run__capture=False, **overrides)
-        return ([(r["t"], r["node"], r["attributes"]) for r in of_kind(found, "published")],
-                [(r["node"], r["filter"]) for r in of_kind(found, "subscribed")])
+def test_two_protocols_meet_the_same_channel_and_the_same_workload(tmp_path):
+    """With shadowing, which is chance of its own: links come and go at the same instants, whatever is sent."""
+    path = scenario_file(tmp_path, (LIBRARY / "park-12.toml").read_text().replace(
+        "range = 150", 'model = "log_distance"\nloss = 0.05'))
 
-    assert workload("one") == workload("two", node__forwarding="covering", node__hello_interval=0.7)
-    assert workload("three") != workload("four", run__seed=2)
+    def met(name: str, **overrides) -> tuple[list, list, list, int]:
+        found = run(path, tmp_path / name, run__duration=40.0, run__capture=False, **overrides)
+        return ([(r["t"], r["kind"], r["from"], r["to"]) for r in of_kind(found, "radio_up", "radio_down")],
+                [(r["t"], r["node"], r["attributes"]) for r in of_kind(found, "published")],
+                [(r["node"], r["filter"]) for r in of_kind(found, "subscribed")],
+                manifest(found)["fidelity"]["receptions"])
+
+    one, flood = met("one"), met("flood", node__strategy="flood", node__tree="none")
+    other = met("other", node__forwarding="covering", node__hello_interval=0.7)
+    seed = met("seed", run__seed=2)
+    assert len([change for change in one[0] if change[0] > 0.0]) > 30 and len(one[1]) > 50 and len(one[2]) == 24
+    assert one[:3] == flood[:3] == other[:3]
+    assert len({one[3], flood[3], other[3]}) == 3  # and yet they sent different things
+    assert all(seed[k] != one[k] for k in range(3))
 
 
 def test_hosts_stop_crash_and_return(tmp_path):
