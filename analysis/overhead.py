@@ -5,20 +5,16 @@ counted by the node under its own type each time it is put on the air; DATA is w
 """
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
-
 import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-SCHEMA = Path(__file__).resolve().parent.parent / "node" / "schema" / "messages.toml"
+from node.schema import messages
 
 
-def families(path: Path = SCHEMA) -> dict[str, str]:
+def families() -> dict[str, str]:
     """Message type -> its family."""
-    with open(path, "rb") as file:
-        return {name: message["family"] for name, message in tomllib.load(file).items() if "family" in message}
+    return {name: message.family for name, message in messages().items()}
 
 
 def by_type(tables: dict[str, DataFrame]) -> pd.DataFrame:

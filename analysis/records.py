@@ -1,12 +1,10 @@
-"""Records as tables: the schema from `node/schema/records.toml`, the log files of a run, Parquet.
+"""Records as tables: the kinds and types that node.schema knows, the log files of a run, Parquet.
 
 A line is read twice: once for the three fields that every record has, and once with the schema of
 its kind, because two kinds may give one field name two types (`from` is a host or a link).
 """
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -20,22 +18,16 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from analysis.errors import AnalysisError
+from node.schema import RecordType
+from node.schema import records as record_kinds
 
-SCHEMA = Path(__file__).resolve().parent.parent / "node" / "schema" / "records.toml"
-
-# the named types that the head of records.toml defines
-_NAMED = {
-    "value": "{n: float?, s: text?, b: bool?, x: text?}",
-    "attribute": "{name: text, value: value}",
-    "constraint": "{name: text, op: text, values: list<value>}",
-}
 _PLAIN = {"int": T.LongType(), "float": T.DoubleType(), "text": T.StringType(), "bool": T.BooleanType()}
 _HEAD = T.StructType([T.StructField("t", T.DoubleType()), T.StructField("node", T.LongType()),
                       T.StructField("kind", T.StringType())])
 ROW_GROUP = 50_000  # lines
+MOST_NODES, LATEST = 100_000, 1e9  # ids and times (s) beyond these are no record's: tables by id stay small
 # where a line stands, to order the records of one instant: start of the file's block, then the row
 _LINE = T.StructType([T.StructField("block", T.LongType(), False), T.StructField("row", T.LongType(), False)])
-_TOKEN = re.compile(r"\s*(list<|[{}<>:,?]|\w+)")
 
 
 class Ingest(NamedTuple):
@@ -50,21 +42,22 @@ class Ingest(NamedTuple):
     last: float  # s, time of the last record
 
 
-def spark_type(text: str) -> T.DataType:
-    """The Spark type of a type in the notation of records.toml, such as `list<{name: text, n: int?}>`."""
-    tokens = _TOKEN.findall(text)
-    found, rest = _parse(tokens)
-    if rest:
-        raise ValueError(f"{text!r}: nothing may follow the type, found {' '.join(rest)!r}")
-    return found
+def spark_type(of: RecordType) -> T.DataType:
+    """The Spark type of a record's field; everything may be null, because logs are as they are found."""
+    if of.kind == "list":
+        return T.ArrayType(spark_type(of.items[0]))
+    if of.kind == "struct":
+        return _struct(of.fields)
+    return _PLAIN[of.kind]
 
 
-def schemas(path: Path = SCHEMA) -> dict[str, T.StructType]:
+def _struct(fields) -> T.StructType:
+    return T.StructType([T.StructField(name, spark_type(kind)) for name, kind in fields])
+
+
+def schemas() -> dict[str, T.StructType]:
     """Kind -> the fields of its records (t, node and kind not among them)."""
-    with open(path, "rb") as file:
-        kinds = tomllib.load(file)
-    return {kind: T.StructType([T.StructField(name, spark_type(text)) for name, text in body["fields"].items()])
-            for kind, body in kinds.items()}
+    return {kind: _struct(record.fields.items()) for kind, record in record_kinds().items()}
 
 
 def ingest(spark: SparkSession, logs: list[Path], out: Path) -> Ingest:
@@ -113,7 +106,9 @@ def _parsed(raw: DataFrame, known: dict[str, T.StructType]) -> tuple[DataFrame, 
              .withColumn("line", F.struct(F.col("_metadata.file_block_start").alias("block"),
                                           F.monotonically_increasing_id().alias("row")))
              .withColumn("head", F.from_json("value", _HEAD)))
-    whole = F.col("head.t").isNotNull() & F.col("head.node").isNotNull() & F.col("head.kind").isNotNull()
+    whole = F.col("head.t").between(0.0, LATEST) & F.col("head.node").between(-1, MOST_NODES) \
+        & F.col("head.kind").isNotNull()  # false for null and NaN
+    whole = F.coalesce(whole, F.lit(False))
     head = [F.when(whole, F.col(f"head.{name}")).alias(name) for name in ("t", "node", "kind")]
     bodies = []
     for number, fields in enumerate(groups):
@@ -178,35 +173,3 @@ def _torn(path: Path) -> bool:
             return False
         file.seek(-1, 2)
         return file.read(1) != b"\n"
-
-
-def _parse(tokens: list[str]) -> tuple[T.DataType, list[str]]:
-    """Recursive descent over list<T>, {name: T, ...}, a name, each with `?` behind or not."""
-    head, rest = tokens[0], tokens[1:]
-    if head == "list<":
-        inner, rest = _parse(rest)
-        found, rest = T.ArrayType(inner), _expect(rest, ">")
-    elif head == "{":
-        fields = []
-        while rest[0] != "}":
-            name, rest = rest[0], _expect(rest[1:], ":")
-            inner, rest = _parse(rest)
-            fields.append(T.StructField(name, inner))
-            if rest[0] == ",":
-                rest = rest[1:]
-        found, rest = T.StructType(fields), rest[1:]
-    elif head in _NAMED:
-        found = spark_type(_NAMED[head])
-    elif head in _PLAIN:
-        found = _PLAIN[head]
-    else:
-        raise ValueError(f"records.toml: no type is called {head!r}; there are {', '.join([*_PLAIN, *_NAMED])}")
-    if rest and rest[0] == "?":
-        rest = rest[1:]
-    return found, rest
-
-
-def _expect(tokens: list[str], wanted: str) -> list[str]:
-    if not tokens or tokens[0] != wanted:
-        raise ValueError(f"records.toml: {wanted!r} was expected, found {tokens[0] if tokens else 'the end'!r}")
-    return tokens[1:]

@@ -24,6 +24,7 @@ MAY_IMPORT = {  # room -> the rooms that it may know
     "analysis": {"topologies", "mobility"},
     "cli": {"node", "topologies", "mobility", "emulation", "analysis"},
 }
+MAY_READ = {"analysis": "node.schema"}  # the one package of a room that it does not know otherwise: contracts as data
 NODE_LIBRARIES = {"cbor2"}
 NODE_EDGES = {"node/daemon.py", "node/control.py", "node/client.py"}  # the shell: trio, sockets and the clock
 OUTSIDE_WORLD = {"asyncio", "multiprocessing", "select", "selectors", "signal", "socket", "subprocess", "threading",
@@ -64,9 +65,19 @@ def test_arrows(room):
     for path in modules(room):
         for line, name in imports(ast.parse(path.read_text())):
             other = name.partition(".")[0]
+            if name == MAY_READ.get(room):
+                continue
             if other in MAY_IMPORT and other != room and other not in MAY_IMPORT[room] or other == "tests":
                 wrong.append(f"{short(path)}:{line} imports {name}")
     assert not wrong
+
+
+def test_the_contracts_need_nothing_of_the_node():
+    """Who may read node.schema gets no more of the node by it."""
+    for path in (ROOT / "node" / "schema").glob("*.py"):
+        names = {name.partition(".")[0] for _, name in imports(ast.parse(path.read_text()))}
+        assert names <= sys.stdlib_module_names | {"__future__"}
+    assert not list(imports(ast.parse((ROOT / "node" / "__init__.py").read_text())))
 
 
 def test_a_node_installs_with_two_libraries():

@@ -6,23 +6,24 @@ import json
 import pandas as pd
 import pytest
 from pyspark.sql import types as T
-from rundirs import Log
 
 from analysis import AnalysisError, analyse, records
+from node import schema
+from node.schema import parse_record_type
+from tests.analysis.rundirs import Log
 
 
 def test_types_are_read_from_their_notation():
-    found = records.spark_type("list<{reason: text, n: int?, at: list<float>}>")
+    found = records.spark_type(parse_record_type("list<{reason: text, n: int?, at: list<float>}>"))
     assert found == T.ArrayType(T.StructType([
         T.StructField("reason", T.StringType()), T.StructField("n", T.LongType()),
         T.StructField("at", T.ArrayType(T.DoubleType()))]))
-    assert [f.name for f in records.spark_type("value")] == ["n", "s", "b", "x"]
-    with pytest.raises(ValueError, match="strange"):
-        records.spark_type("list<strange>")
+    assert [f.name for f in records.spark_type(parse_record_type("value"))] == ["n", "s", "b", "x"]
 
 
-def test_every_kind_has_a_schema_and_the_two_meanings_of_from_stay_apart():
+def test_every_kind_is_a_table_and_the_two_meanings_of_from_stay_apart():
     known = records.schemas()
+    assert known.keys() == schema.records().keys()
     assert known["radio_up"]["from"].dataType == T.LongType()
     assert known["forwarded"]["from"].dataType == T.StringType()
 
