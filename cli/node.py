@@ -91,12 +91,12 @@ def _config(path: Path | None):
             value = float(value)
         if type(value) is not wanted:
             raise UserError(f"{path}: node.{key}: found {value!r}; it takes {_AN[wanted]}")
-        if wanted in (int, float) and not 0 < value < float("inf"):
-            raise UserError(f"{path}: node.{key}: found {value!r}; it takes a number above 0")
         if value not in choices.get(key, [value]):
             raise UserError(f"{path}: node.{key}: found {value!r}; it takes {' or '.join(choices[key])}")
         found[key] = value
     config = NodeConfig(**found)
+    for key, what, cure in config.faults():
+        raise UserError(f"{path}: node.{key}: found {what}; it takes {cure}")
     if (wrong := mismatch(config)) is not None:
         raise UserError(f"{path}: node.{wrong[0]}: found {wrong[1]}; choose another of the two")
     return config

@@ -39,6 +39,8 @@ STRATEGIES = {"subscription": SubscriptionForwarding, "hierarchical": Hierarchic
 RECONCILERS = {"strawman": Strawman, "timed": Timed, "notified": Notified, "informed": Informed,
                "path": ReconfigurationPath}
 FLUSHES = ("broadcast", "piggyback", "path")
+DATAGRAMS = "datagrams of one life"  # as a record `refused` names it
+MOST_DATAGRAMS = 2**32 - 1  # that a life may send: the header's counter; 500 days at a hundred a second
 
 
 def mismatch(config: NodeConfig) -> tuple[str, str] | None:
@@ -55,6 +57,8 @@ def mismatch(config: NodeConfig) -> tuple[str, str] | None:
 class Broker:
     """One life of one node. Everything public here is an input or a service to the parts."""
 
+    quiet = False  # events are recorded; a core that counts messages itself has no use for that
+
     def __init__(self, node: NodeId, epoch: Epoch, config: NodeConfig, env: Environment,
                  decode: Callable[[bytes, bytes], wire.Datagram] = wire.decode) -> None:
         if (wrong := mismatch(config)) is not None:
@@ -65,6 +69,7 @@ class Broker:
         self._decode = decode  # a world of many nodes brings one that remembers
         self._secret = config.secret.encode()
         self.counter = 0  # of the datagrams sent in this life
+        self._spent = False  # that they are all sent was recorded
         self._running = False
         self._traffic = Traffic(self)
         self.neighbors = Neighbors(self)
@@ -147,13 +152,23 @@ class Broker:
     # ---- services to the parts: sending -----------------------------------------------------
     def broadcast(self, *messages: wire.Message) -> None:
         """One datagram with these messages to all in radio range."""
-        if self._running:
+        if self._running and self._may_send():
             self.env.broadcast(self._datagram(messages))
 
     def unicast(self, to: NodeId, *messages: wire.Message) -> None:
         """One datagram with these messages to one radio neighbor."""
-        if self._running:
+        if self._running and self._may_send():
             self.env.unicast(to, self._datagram(messages))
+
+    def _may_send(self) -> bool:
+        """Whether the counter of datagrams goes on. Once it does not the node is silent, and its neighbors
+        repair."""
+        if self.counter < MOST_DATAGRAMS:
+            return True
+        if not self._spent:
+            self._spent = True
+            self.env.record("refused", what=DATAGRAMS, limit=MOST_DATAGRAMS)
+        return False
 
     def _datagram(self, messages: tuple[wire.Message, ...]) -> bytes:
         self.counter += 1

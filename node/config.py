@@ -1,11 +1,45 @@
 """Everything about a node that a scenario may choose, with its default and unit.
 
-The scenario's table [node] has the same keys and defaults (topologies/scenario.py writes them
+The scenario's table [node] has the same keys, defaults and bounds (topologies/node.py writes them
 down again, because the rooms may not import each other; a test holds the two together).
 """
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+TIMER = (1e-3, 3600.0)  # s; below, a node would do nothing but wake up
+RATE = (1e3, 1e11)  # bit/s
+SECRET = 1024  # characters at most
+
+# What a number may be, both ends included.
+LIMITS: dict[str, tuple[float, float]] = {
+    "hello_interval": TIMER,
+    "hello_losses": (1, 16),
+    "hello_up": (1, 16),
+    "hello_window": (1, 16),
+    "rto_initial": TIMER,
+    "rto_min": TIMER,
+    "rto_max": TIMER,
+    "channel_window": (1, 64),
+    "channel_queue": (4096, 2**30),
+    "channel_give_up": TIMER,
+    "ack_delay": (0.0, 10.0),
+    "base_rate": RATE,
+    "data_rate": RATE,
+    "leader_interval": TIMER,
+    "leader_losses": (1, 1000),
+    "request_wait": (1e-3, 60.0),
+    "request_attempts": (1, 100),
+    "request_hops": (1, 64),
+    "join_wait": (1e-3, 60.0),
+    "merge_wait": (1e-3, 60.0),
+    "unsubscription_timer": TIMER,
+    "subscription_timer": TIMER,
+    "activate_wait": TIMER,
+    "path_wait": TIMER,
+    "traffic_interval": TIMER,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +90,17 @@ class NodeConfig:
 
     # records
     traffic_interval: float = 1.0  # s between two traffic records
+
+    def faults(self) -> Iterator[tuple[str, str, str]]:
+        """(key, what was found, what it takes) of each number out of bounds and each pair that does not fit."""
+        for key, (low, high) in LIMITS.items():
+            value = getattr(self, key)
+            if not low <= value <= high:
+                yield key, f"{value:g}", f"a number from {low:g} to {high:.10g}"
+        if len(self.secret) > SECRET:
+            yield "secret", f"{len(self.secret)} characters", f"at most {SECRET}"
+        if self.hello_up > self.hello_window:
+            yield "hello_up", f"{self.hello_up} of the last {self.hello_window} beacons", "at most hello_window"
+        if not self.rto_min <= self.rto_initial <= self.rto_max:
+            within = f"a number between rto_min = {self.rto_min:g} and rto_max = {self.rto_max:g}"
+            yield "rto_initial", f"{self.rto_initial:g}", within

@@ -28,7 +28,7 @@ from typing import TextIO
 import trio
 
 from node import schema, wire
-from node.broker import Broker
+from node.broker import DATAGRAMS, Broker
 from node.config import NodeConfig
 from node.control import Control, ControlError
 from node.ids import Epoch, NodeId
@@ -297,6 +297,11 @@ class Port:
 
     def record(self, kind: str, **fields: object) -> None:
         self.records.append(self._now, kind, fields)
+        if kind == "identity_conflict":  # nothing works as it should before somebody mends that
+            other, epochs = fields["other"], " and ".join(map(str, fields["epochs"]))
+            _say(f"two living nodes have the id {other} (boot epochs {epochs}); give one of them another --id")
+        elif kind == "refused" and fields["what"] == DATAGRAMS:
+            _say("this life has sent all the datagrams it may and is silent now; start the node again")
 
     def call_later(self, delay: float, action: Callable[[], None]) -> _Timer:
         timer = _Timer(action)

@@ -44,8 +44,8 @@ BEACON_MASK = (1 << BEACONS) - 1
 
 
 def suspicion(loss: float) -> int:
-    """Beacons in a row to miss before a neighbor whose beacons get lost with probability `loss` is asked whether
-    it is there: the fewest after which a living one is called gone no more often than by `patience` alone.
+    """Beacons in a row to miss before a neighbor whose beacons get lost with probability `loss` is asked
+    whether it is there: the fewest after which a living one is called gone no more often than by `patience`.
 
     A question and its answer are lost together if all of PROBES tries fail, each of them two datagrams.
     """

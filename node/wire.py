@@ -18,7 +18,6 @@ would stall a channel for ever.
 from __future__ import annotations
 
 import math
-import warnings
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -518,9 +517,7 @@ Broken = _message("BROKEN")
 PathRefused = _message("PATH_REFUSED")
 Flood = _message("FLOOD")
 
-# A message works without its line above, but whoever reads this page would not know of it.
-for _table in schema.messages().values():
-    if _table.code not in _KINDS:
-        globals()[_table.class_name] = _message(_table.name)
-        warnings.warn(f'node/schema/messages.toml has [{_table.name}], node/wire.py has no line for it: '
-                      f'add `{_table.class_name} = _message("{_table.name}")`', stacklevel=1)
+_missing = ", ".join(f'`{table.class_name} = _message("{table.name}")`'
+                     for table in schema.messages().values() if table.code not in _KINDS)
+if _missing:
+    raise schema.SchemaError(f"messages.toml has messages that node/wire.py has no line for: add {_missing}")

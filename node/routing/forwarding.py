@@ -7,7 +7,8 @@ cover), less what a reconciler holds back on the link, plus what it does not wit
 was told is remembered and the difference is sent, SUB before UNSUB. Figure 2's rule (the first
 subscriber of a filter is told to all others, the second to the first) is what falls out of it:
 a filter's hops change what is wanted only when they go from none to one, from one to two, or back.
-So the work is proportional to the change, never to the table.
+So with identity the work is in proportion to the change. With covering a filter that comes is compared with
+all that a link was told, and one that goes with the whole table, for what it stood for.
 """
 from __future__ import annotations
 
@@ -164,7 +165,8 @@ class SubscriptionForwarding(Strategy):
         ignored.pop(rid, None)
         if not ignored:
             self._ignored.pop(link, None)
-        self._resync.changed(link)
+        if link in self.links:
+            self._resync.changed(link)
 
     def was_assumed(self, link: LinkId, filters: Iterable[Filter]) -> None:
         """The other side of `assume`: the link's far end counts these as told. What is not wanted of them

@@ -29,7 +29,7 @@ class Strategy:
         self.links: dict[LinkId, object] = {}
         self._seen = SeenEvents()
         # A world that counts messages itself asks for no records of events: they would take most of the time.
-        self._quiet = getattr(core, "quiet", False)
+        self._quiet: bool = core.quiet
         self.link_messages: dict[type, object] = {wire.Event: self._event_received}
         self.hop_messages: dict[type, object] = {}
 

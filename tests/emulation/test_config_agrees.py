@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import get_args
 
+import pytest
+
 import topologies
 from node import trees
 from node.broker import FLUSHES, RECONCILERS, STRATEGIES, TREES
-from node.config import NodeConfig
+from node.config import LIMITS, SECRET, NodeConfig
 from topologies import check
 from topologies.scenario import Node
 
@@ -20,6 +22,38 @@ def test_keys_and_defaults_agree():
     assert {name: type(value) for name, value in ours.items()} == {
         name: type(v) for name, v in theirs.items()
     }
+
+
+def bounds(field) -> tuple[float, float]:
+    """The least and the greatest that a field of the scenario takes."""
+    low = [one.ge for one in field.metadata if getattr(one, "ge", None) is not None]
+    high = [one.le for one in field.metadata if getattr(one, "le", None) is not None]
+    return max(low), min(high)
+
+
+def test_bounds_agree():
+    numbers = {name: bounds(field) for name, field in Node.model_fields.items()
+               if type(field.default) in (int, float)}
+    assert numbers == LIMITS
+    (longest,) = [one.max_length for one in Node.model_fields["secret"].metadata]
+    assert longest == SECRET
+    assert list(NodeConfig().faults()) == []
+
+
+@pytest.mark.parametrize("table", [
+    {"hello_up": 4, "hello_window": 3}, {"rto_initial": 0.6}, {"rto_min": 0.4}, {"rto_max": 0.25},
+    {"hello_up": 3, "hello_window": 3}, {"rto_min": 0.3, "rto_max": 0.3}, {"ack_delay": 0.0},
+    {"ack_delay": -0.1}, {"hello_interval": 0.0005}, {"channel_window": 65}])
+def test_both_judge_a_table_alike(table, tmp_path):
+    path = tmp_path / "x.toml"
+    path.write_text('[run]\nduration = 60\n[mobility]\nmodel = "static"\npositions = [[0, 0]]\n[node]\n'
+                    + "".join(f"{key} = {value!r}\n" for key, value in table.items()))
+    faults = [key for key, _, _ in NodeConfig(**table).faults()]
+    try:
+        topologies.load(path)
+        assert not faults
+    except topologies.ScenarioError as error:
+        assert faults and f"node.{faults[0]}" in str(error)
 
 
 def test_a_loaded_table_makes_a_configuration(tmp_path):

@@ -6,11 +6,11 @@ import random
 from collections import Counter
 
 import pytest
-from radio_world import RadioWorld
 
 from node import schema, wire
 from node.filters import covers, parse
 from node.ids import Peer
+from tests.node.radio_world import RadioWorld
 
 
 def chain(nodes, **options):
@@ -349,6 +349,19 @@ def test_a_hostile_tree_neighbor_neither_crashes_a_node_nor_keeps_it_from_healin
         for link, told in broker.routing.links.items():
             far = world.brokers[link.far_end(broker.me.node)]
             assert told.filters == far.routing.table.filters_of(link)
+
+
+def test_a_life_that_has_sent_all_its_datagrams_falls_silent_and_says_so():
+    world = chain(2)
+    settle(world)
+    world.brokers[1].counter = 2**32 - 1 - 3
+    world.run(12.0)
+    assert world.of_kind("refused") == [
+        {"t": world.of_kind("refused")[0]["t"], "node": 1, "kind": "refused", "what": "datagrams of one life",
+         "limit": 2**32 - 1}]
+    assert world.brokers[1].counter == 2**32 - 1
+    assert [record["neighbor"] for record in world.of_kind("neighbor_down", 0)] == [1]
+    world.brokers[1].stop()
 
 
 def test_a_shared_secret_keeps_strangers_out():

@@ -18,10 +18,11 @@ import time
 from pathlib import Path
 
 import pytest
+import trio
 
 from node import lines
 from node.client import Client, ClientError
-from node.daemon import DaemonError, Records, _Journal, next_epoch
+from node.daemon import DaemonError, Port, Radio, Records, Settings, _Journal, next_epoch
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = "[node]\nhello_interval = 0.1\nleader_interval = 0.2\nsecret = 'of the tests'\n"
@@ -209,7 +210,7 @@ def test_an_interface_that_goes_down_and_comes_back(three):
     with Client(a.socket) as one, Client(b.socket) as two:
         one.subscribe('kind = "back"')
         assert received(two, one, {"kind": "back"})[1].hops == 1
-    assert "cannot send to 10.77.0.255" in b.end()
+    assert "radio: cannot send to 10.77.0." in b.end()
 
 
 @pytest.mark.needs("ip")
@@ -309,6 +310,9 @@ def test_starts_that_cannot_be_are_one_sentence(three, tmp_path):
     assert "is no socket" in b.fails("--port", "4711", "--control", str(tmp_path / "file"))
     assert "cannot be kept" in b.fails("--port", "4711", "--state", str(tmp_path / "file/state"))
     assert "did you mean hello_losses" in b.fails("--config", config(tmp_path, "hello_loses = 3"))
+    assert "node.ack_delay: found 11; it takes a number from 0 to 10" in b.fails(
+        "--config", config(tmp_path, "ack_delay = 11"))
+    assert "node.hello_up: found 9 of the last 8 beacons" in b.fails("--config", config(tmp_path, "hello_up = 9"))
     a.end(signal.SIGKILL)
     assert a.socket.exists()
     a.start()  # the dead socket is replaced
@@ -372,6 +376,22 @@ def test_a_full_disk_loses_records_and_nothing_else(capsys):
         records.flush()
     records.close()
     assert records.lost == 2 and capsys.readouterr().err.count("records are lost") == 1
+
+
+def test_what_the_people_at_the_node_must_mend_is_said_to_them(capsys):
+    async def life():
+        radio = Radio(Settings(node=1, interface="lo", broadcast="127.255.255.255", port=0))
+        try:
+            port = Port(Settings(node=1), radio, 1)
+            port.record("identity_conflict", other=7, epochs=[3, 9])
+            port.record("refused", what="datagrams of one life", limit=2**32 - 1)
+            port.record("refused", what="neighbors", limit=256)
+        finally:
+            radio.close()
+    trio.run(life)
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 2 and "two living nodes have the id 7 (boot epochs 3 and 9)" in said[0]
+    assert "start the node again" in said[1]
 
 
 def test_a_full_disk_ends_the_journal_and_nothing_else(capsys):

@@ -2,13 +2,15 @@
 from __future__ import annotations
 
 import pytest
-from tree_world import TreeWorld
+from hypothesis import given
+from hypothesis import strategies as st
 
 from node import wire
 from node.filters import parse
 from node.routing import forwarding, resync
 from node.routing.duplicates import MAX_SOURCES, WINDOW, SeenEvents
 from node.routing.table import MAX_FILTERS_PER_LINK, SubscriptionTable, parts
+from tests.node.tree_world import TreeWorld
 
 GRAY = parse('kind = "gray"')
 STAR = [(0, 1), (0, 2), (0, 3)]
@@ -204,6 +206,31 @@ def test_seen_events_remember_a_window_of_each_source():
     assert seen.first_time(1, 1, 2**32 - 1) and not seen.first_time(1, 1, 10 + WINDOW)
 
 
+@pytest.mark.parametrize("ahead", [WINDOW, 5000, 3 * WINDOW, 2**31, 2**32 - 1 - 200])
+def test_a_forged_sequence_number_silences_nobody(ahead):
+    """Whoever passes on events of a source may forge one far ahead; the source's own go on arriving, once."""
+    seen = SeenEvents()
+    assert all(seen.first_time(7, 1, sequence) for sequence in range(1, 201))
+    new = [seen.first_time(7, 1, 200 + ahead)]
+    for sequence in range(201, 2 * WINDOW):
+        new.append(seen.first_time(7, 1, sequence) or sequence == 200 + ahead)
+        assert not seen.first_time(7, 1, sequence)
+        if sequence % 50 == 0:  # again and again
+            seen.first_time(7, 1, min(2**32 - 1, 300_000 * sequence))
+    assert all(new)
+
+
+@given(st.integers(0, 2**32 - 1), st.lists(st.one_of(st.integers(-5000, 5000), st.integers(1, 2**20)), max_size=60))
+def test_nothing_is_new_twice_after_one_jump(jump, steps):
+    seen, had, at = SeenEvents(), set(), 10_000
+    for number, step in enumerate(steps):
+        at = min(2**32 - 1, max(1, at + (step if abs(step) <= 5000 else 1) + (jump if number == 20 else 0)))
+        for sequence in (at, at - 3, at, at - 4095, at - 9000):
+            if sequence > 0 and seen.first_time(1, 1, sequence):
+                assert sequence not in had
+                had.add(sequence)
+
+
 def test_seen_events_forget_the_source_heard_of_least_recently():
     seen = SeenEvents()
     for source in range(MAX_SOURCES):
@@ -319,6 +346,15 @@ def test_requests_and_answers_are_bounded_in_rate():
     assert [message.part for message in snapshots] == list(range(len(snapshots)))
     core.env.time += resync.ANSWER_PAUSE
     assert len(ask()) == len(snapshots)
+
+
+def test_nothing_is_kept_of_a_link_that_is_gone():
+    world, link = damaged_pair()
+    routing = world.cores[1].routing
+    routing.assume(link, [GRAY], link)
+    routing.remove_link(link)
+    routing.assured(link, link)
+    assert link not in routing._resync._links and not routing.is_fenced(link)
 
 
 def test_a_request_that_compared_before_something_more_was_told_is_void():
