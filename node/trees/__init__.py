@@ -3,8 +3,8 @@
 cugola-frey-murphy-picco-dynamic-topology, section III-A (interface between tree maintenance and
 routing), with the incarnations and reconfiguration identifiers of the design. A tree calls, on
 the core: `lost(link, reason)`, `gained(link)`, `replaced(rid, lost, new, path, role)` and
-`abandoned(rid)`; at every node `lost` comes before `replaced`. The `rid` of a reconfiguration is
-the lost link's LinkId. Merges, joins and elections are plain `gained`.
+`abandoned(rid)`; at every node `lost` comes before `replaced`, and an end of the lost link that has
+restarted since hears neither. The `rid` of a reconfiguration is the lost link's LinkId. Merges, joins and elections are plain `gained`.
 """
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Tree(Protocol):
         """It is gone; tree links to it are to be given up (the tree calls core.lost)."""
 
     def suspected(self, peer: Peer) -> None:
-        """Nothing was heard of it for longer than is usual; told once a silence. Its tree link is to be tried."""
+        """Nothing was heard of it for longer than is usual; told once a silence. Its link is to be tried."""
 
     def hello_received(self, peer: Peer, hello) -> None:
         """A two-way neighbor's beacon: it tells its leader, depth and whether it seeks one."""

@@ -68,6 +68,7 @@ from node.ids import LinkId, NodeId, Peer
 ROUTE = 64  # nodes of a route, from the root that asks to the far new end
 WALK = 128  # nodes of a walk; a join that would go further is refused
 PROMPT_HOPS = 10  # that `join_wait` suffices for; longer ways get their share more
+OLD_ENDS = ("old_near", "old_far")  # roles of the ends of the lost link
 REMEMBERED = 32  # joins that crossed to this node and may still be granted, or opened
 
 Done = Callable[[str], None]  # outcome: joined, timeout, or why it was refused: busy, met, gone, far
@@ -347,7 +348,8 @@ class Join:
     def _notify(self, rid: LinkId | None, new: LinkId, path: tuple[NodeId, ...] | None,
                 route: tuple[NodeId, ...]) -> None:
         for role in roles(self._me, rid, route):
-            self._core.replaced(rid, rid, new, path, role)
+            if role not in OLD_ENDS or self._tree.had(rid):
+                self._core.replaced(rid, rid, new, path, role)
 
     def _replaced(self, sender: Peer, message: wire.Replaced) -> None:
         path = message.path
@@ -361,7 +363,8 @@ class Join:
             self._pass_on(message)
         else:
             self._tree.lose(rid, "replaced")
-            self._core.replaced(rid, rid, new, path, "old_far")
+            if self._tree.had(rid):
+                self._core.replaced(rid, rid, new, path, "old_far")
 
     def _pass_on(self, message: wire.Replaced) -> None:
         at = message.path.index(self._me) if self._me in message.path else len(message.path)

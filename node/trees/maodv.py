@@ -17,6 +17,7 @@ on_path.
 """
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 
 from node import wire
@@ -27,6 +28,7 @@ from node.trees.merge import Merge
 from node.trees.search import Search
 
 PATH = 64  # ids of a root path that are known; a deeper node knows the nearest
+FORMER = 64  # links lost by this life that are remembered
 DEEPEST = 255  # depths beyond are counted no further
 
 
@@ -49,6 +51,7 @@ class Maodv:
         self.sequence = 0
         self.depth = 0
         self.root_path: tuple[NodeId, ...] = (self.me,)  # this node, its parent and so on, at most PATH
+        self._former: OrderedDict[LinkId, None] = OrderedDict()  # links that this life had and lost
         self._own_sequence = 0
         self._news_at = 0.0  # when the leader was last heard anew
         self._recorded: tuple | None = None
@@ -80,7 +83,7 @@ class Maodv:
             self.lose(link, reason, tell=reason == "channel")
 
     def suspected(self, peer: Peer) -> None:
-        """Ask over the tree link, of a parent or a child: no answer says sooner than more silence that it is gone."""
+        """Ask over the tree link, to a parent or a child: no answer says sooner than silence that it is gone."""
         link = self.links.get(peer.node)
         if link is not None:
             self.core.relay_to(peer.node, wire.Probe(link.nonce),
@@ -154,6 +157,9 @@ class Maodv:
         if self.links.get(far) != link:
             return
         del self.links[far]
+        self._former[link] = None
+        if len(self._former) > FORMER:
+            self._former.popitem(last=False)
         if tell:
             self.core.relay_to(far, wire.Leave(link.nonce), last_word=True)
         if self.parent != far:
@@ -165,6 +171,10 @@ class Maodv:
         self.seeking = True
         self.core.lost(link, reason)
         self.orphaned(link, former, depth)
+
+    def had(self, link: LinkId) -> bool:
+        """Whether this life has lost that link: who restarted is an end of it by its id only."""
+        return link in self._former
 
     def orphaned(self, rid: LinkId | None, former: tuple[NodeId, ...], depth: int) -> None:
         """The pointer upward is void: become the root of a fragment and look for a new link."""

@@ -108,6 +108,8 @@ class Core:
     def replaced(self, rid, lost, new, path, role):
         assert role in ("old_near", "old_far", "new_near", "new_far", "on_path")
         assert lost not in self.open, "replaced before lost"
+        assert role not in ("old_near", "old_far") or any(
+            notice[:2] == ("lost", lost) for notice in self.notices), "replaced without lost"
         self.notices.append(("replaced", rid, new, path, role))
         self.record("link_replaced", rid=rid, new=new, path=path, role=role)
 

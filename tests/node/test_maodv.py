@@ -414,6 +414,17 @@ def test_a_leader_that_restarts_is_believed_although_its_count_began_anew():
     assert world.nodes[2].tree.leader_epoch == 2 and world.nodes[2].tree.leader == 0
 
 
+def test_an_old_end_that_restarted_hears_of_no_replacement():
+    """0 lives anew when 1, its child before, has found its way to it over 2: the link was another life's."""
+    world = quiet([(0, 1), (0, 2)])
+    rid = world.nodes[1].tree.links[0]
+    world.crash(0)
+    world.boot(0)
+    join = world.nodes[0].tree.join
+    join._replaced(world.nodes[2].me, wire.Replaced(rid, (1, 2, 99), (1, 2, 0)))
+    assert not world.nodes[0].notices and not world.nodes[0].drops
+
+
 def test_a_leader_that_dies_is_followed_by_another():
     world = quiet([(a, b) for a in range(6) for b in range(a)])
     world.crash(0)
