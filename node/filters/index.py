@@ -10,7 +10,7 @@ costs nothing.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 from node.filters.language import ORDERINGS, Attributes, Constraint, Filter, Value, type_of
@@ -28,7 +28,6 @@ class Index:
 
     def __init__(self) -> None:
         self._entries: dict[Filter, _Entry] = {}
-        self._hops: dict[Hashable, dict[Filter, None]] = {}
         self._clusters: _Predicates[_Cluster] = _Predicates()
         self._everything: dict[Filter, _Entry] = {}  # filters without constraints
 
@@ -46,7 +45,6 @@ class Index:
         if hop in entry.hops:
             return False
         entry.hops[hop] = None
-        self._hops.setdefault(hop, {})[filter] = None
         return True
 
     def remove(self, filter: Filter, hop: Hashable) -> bool:
@@ -55,9 +53,6 @@ class Index:
         if entry is None or hop not in entry.hops:
             return False
         del entry.hops[hop]
-        del self._hops[hop][filter]
-        if not self._hops[hop]:
-            del self._hops[hop]
         if not entry.hops:
             del self._entries[filter]
             if entry.access is None:
@@ -77,24 +72,6 @@ class Index:
         for cluster in self._clusters.satisfied(attributes):
             cluster.match(attributes, hops)
         return hops
-
-    def filters_of(self, hop: Hashable) -> tuple[Filter, ...]:
-        """The filters of a hop, in the order in which they came."""
-        return tuple(self._hops.get(hop, ()))
-
-    def hops(self, filter: Filter) -> tuple[Hashable, ...]:
-        """The hops of a filter, in the order in which they came."""
-        entry = self._entries.get(filter)
-        return tuple(entry.hops) if entry else ()
-
-    def __contains__(self, filter: object) -> bool:
-        return filter in self._entries
-
-    def __iter__(self) -> Iterator[Filter]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
 
     def _badness(self, constraint: Constraint) -> tuple:
         """The best access predicate has the least: selective by its kind, then in a small cluster."""
