@@ -7,9 +7,10 @@ They equal the original ones exactly, so a fault met in a field is debugged on a
 
 The file is JSON Lines. A life begins with a header line
 `{"journal": 1, "version", "node", "epoch", "config", "random"}`; then one line an input:
-`{"t", "in", ...}` with `in` one of start, stop, flush (the world ended), datagram (data: base64), timer (number: timers count
-from 0 in the order they were set), attach, detach, subscribe, unsubscribe, publish. A node that returns
-appends its next life. The config holds the network's secret: a journal is as private as that.
+`{"t", "in", ...}` with `in` one of start, stop, flush (the world ended), datagram (data: base64), timer
+(number: timers count from 0 in the order they were set), attach, detach, subscribe, unsubscribe, publish. A
+node that returns appends its next life. The config holds the network's secret: a journal is as private as
+that.
 """
 from __future__ import annotations
 
