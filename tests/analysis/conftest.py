@@ -1,12 +1,7 @@
 """One Spark for all tests of the analysis: to start it takes longer than most of them."""
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))  # rundirs, which the tests of this folder share
 
 
 @pytest.fixture(scope="session")

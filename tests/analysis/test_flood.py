@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from rundirs import Log
+
+from tests.analysis.rundirs import Log
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from rundirs import Log
 
 from analysis import analyse
+from tests.analysis.rundirs import Log
 
 
 @pytest.fixture(scope="module")

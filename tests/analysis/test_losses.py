@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from rundirs import Log
 
 from analysis.losses import DROPS
+from tests.analysis.rundirs import Log
 
 ROOT = Path(__file__).resolve().parents[2]
 

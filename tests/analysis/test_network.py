@@ -5,9 +5,9 @@ import json
 from collections import defaultdict
 
 import pytest
-from rundirs import network
 
 from analysis import analyse
+from tests.analysis.rundirs import network
 from tests.analysis.test_bound import earliest
 
 

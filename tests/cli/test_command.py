@@ -10,9 +10,9 @@ import sys
 import time
 
 import pytest
-from command import ENVIRONMENT, ROOT, roamcast, start
 
 from emulation import capture, records
+from tests.cli.command import ENVIRONMENT, ROOT, roamcast, start
 
 PARK = (ROOT / "topologies" / "park-12.toml").read_text()
 

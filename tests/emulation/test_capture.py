@@ -5,12 +5,12 @@ import shutil
 import subprocess
 
 import pytest
-from air import Air, line
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.all import IP, UDP, Ether, rdpcap
 
 from emulation import capture
+from tests.emulation.air import Air, line
 
 EPOCH = 1_767_225_600.0
 PORT = 4710

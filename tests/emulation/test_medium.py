@@ -5,7 +5,6 @@ import itertools
 import math
 
 import pytest
-from air import Air, line, standing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from emulation.neighborhood import contact_changes
 from emulation.propagation import LINK_EXISTS
 from mobility import random_waypoint
 from node import airtime as standard
+from tests.emulation.air import Air, line, standing
 
 
 def test_a_broadcast_reaches_all_in_range_and_nobody_else():

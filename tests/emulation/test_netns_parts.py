@@ -9,7 +9,6 @@ import time
 
 import numpy as np
 import pytest
-from air import line, standing
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from emulation.medium import propagation_of
 from emulation.netns import addresses, fidelity, forecast, netlink, probe
 from emulation.netns.channel import Channel
 from emulation.realtime import RealTime
+from tests.emulation.air import line, standing
 from topologies.scenario import Fidelity, LogDistanceRadio, RadioLink, UnitDiskRadio
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from functools import reduce
 
 from hypothesis import strategies as st
-from tree_world import TreeWorld
 
 from node import wire
 from node.filters import covers, parse
 from node.ids import EventId, LinkId
 from node.routing.forwarding import EVERYTHING
+from tests.node.tree_world import TreeWorld
 
 FILTERS = [parse(text) for text in (
     'kind = "a"', 'kind = "b"', 'kind = "a" and x > 3', 'kind = "a" and x > 5', 'x > 3', 'x > 3 and x > 2',

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from filter_strategies import filters
 from hypothesis import strategies as st
 
 from node import schema, wire
 from node.ids import Peer
+from tests.node.filter_strategies import filters
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 VALUES = st.one_of(

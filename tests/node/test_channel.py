@@ -4,12 +4,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lossy_air import event
 
 from node import wire
 from node.channel import FEWEST_TRIES, MOST_TRIES, PIECE, SPAN, Channel, Parcel, RoundTrip
 from node.config import NodeConfig
 from node.ids import LinkId
+from tests.node.lossy_air import event
 
 CONFIG = NodeConfig()
 

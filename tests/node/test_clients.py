@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 import pytest
-from tree_world import TreeWorld
 
 from node.clients import MAX_CLIENTS, MAX_FILTERS_PER_CLIENT, MAX_PAYLOAD, ClientError
 from node.filters import FilterError, parse
 from node.ids import EventId
+from tests.node.tree_world import TreeWorld
 
 
 def alone():

@@ -9,10 +9,10 @@ from unittest import mock
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from message_strategies import hop_messages, inside_messages, peers
 
 from node import schema, wire
 from node.ids import LinkId, Peer
+from tests.node.message_strategies import hop_messages, inside_messages, peers
 
 ME = Peer(17, 3)
 TABLES = ("_HOP_READERS", "_HOP_WRITERS", "_INSIDE_WRITERS")

@@ -8,12 +8,12 @@ import random
 import sys
 
 import pytest
-from filter_strategies import attributes, filters
 from hypothesis import given
 from hypothesis import strategies as st
 
 from node.filters import Constraint, Filter, covers, merge, parse
 from node.filters.language import ORDERINGS, PATTERNS
+from tests.node.filter_strategies import attributes, filters
 
 LARGEST = sys.float_info.max
 

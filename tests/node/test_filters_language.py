@@ -7,13 +7,13 @@ import pickle
 
 import cbor2
 import pytest
-from filter_strategies import attributes, constraints, filters
 from hypothesis import given
 from hypothesis import strategies as st
 
 from node import schema
 from node.filters import Constraint, Filter, FilterError, attributes_as_record, check_attributes, parse
 from node.filters.language import MAX_FILTER, WORDS
+from tests.node.filter_strategies import attributes, constraints, filters
 
 EVENT = {"kind": "temp", "value": 30.5, "count": 3, "on": True, "key": b"\xde\xad\xbe\xef"}
 

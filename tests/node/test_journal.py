@@ -6,13 +6,13 @@ import json
 from functools import partial
 
 import pytest
-from radio_world import RadioWorld
 
 from cli import replay as command
 from cli.errors import UserError
 from node.clients import ClientError
 from node.filters import FilterError
 from node.journal import JournaledBroker, JournalError, open_journal, replay
+from tests.node.radio_world import RadioWorld
 
 
 @pytest.fixture(scope="module")

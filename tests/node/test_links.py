@@ -4,13 +4,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lossy_air import Air, Host, event, linked
 
 from node import wire
 from node.airtime import RECEPTION, broadcast_cost, broadcast_is_cheaper, unicast_cost
 from node.channel import SPAN
 from node.ids import LinkId
 from node.links import RESETS
+from tests.node.lossy_air import Air, Host, event, linked
 
 SLOW = {"deadline": None}
 

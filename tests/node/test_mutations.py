@@ -6,7 +6,6 @@ ordinary run tries; a mutant that survives means that the oracle would not see t
 """
 from __future__ import annotations
 
-import histories
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
@@ -16,6 +15,7 @@ from node.reconcile.path import ReconfigurationPath
 from node.reconcile.strawman import Strawman
 from node.reconcile.timed import Timed
 from node.routing.forwarding import EVERYTHING
+from tests.node import histories
 
 MUTANTS = {}
 

@@ -6,11 +6,11 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lossy_air import Air, Host, event, linked
 
 from node import wire
 from node.ids import Peer
 from node.neighbors import FORGET, PATIENCE_MOST, PEERS, PROBES, Neighbor, Neighbors, patience, suspicion
+from tests.node.lossy_air import Air, Host, event, linked
 
 
 def hosts(air: Air, *nodes: int, **config) -> list[Host]:

@@ -7,12 +7,12 @@ import ast
 import copy
 import random
 
-import histories
 import pytest
 from hypothesis import given, settings
 
 from node.broker import RECONCILERS
 from node.reconcile.strawman import Strawman
+from tests.node import histories
 
 
 class Deferring(Strawman):

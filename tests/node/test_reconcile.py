@@ -4,7 +4,6 @@ from __future__ import annotations
 import random
 
 import pytest
-from timed_world import LINK, T_REP, TimedWorld
 
 from node import wire
 from node.broker import RECONCILERS
@@ -14,6 +13,7 @@ from node.reconcile.notified import Notified
 from node.reconcile.path import ReconfigurationPath
 from node.reconcile.strawman import Strawman
 from node.reconcile.timed import MAX_PENDING, Timed
+from tests.node.timed_world import LINK, T_REP, TimedWorld
 
 GRAY, BLACK = parse('kind = "gray"'), parse('kind = "black"')
 T_U = T_S = 0.15

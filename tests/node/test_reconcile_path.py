@@ -1,17 +1,17 @@
 """Reconfiguration path: figure 6 by the message, the race of section IV-C.2, refusals, paths that break."""
 from __future__ import annotations
 
-import histories
 import pytest
 from test_mutations import MUTANTS
 from test_reconcile import BLACK, GRAY, A, B, C, D, E, F, G, S, X, figure_6
-from timed_world import LINK, T_REP, TimedWorld
 
 from node import wire
 from node.filters import parse
 from node.ids import LinkId
 from node.reconcile import crossing
 from node.reconcile.path import MAX_ADD, Course, ReconfigurationPath
+from tests.node import histories
+from tests.node.timed_world import LINK, T_REP, TimedWorld
 
 HEAD, TAIL = (A, E, F, C), (D, G, B)
 

@@ -6,10 +6,10 @@ import random
 from collections import Counter
 
 import pytest
-from radio_world import RadioWorld
 
 from node.broker import RECONCILERS
 from node.filters import parse
+from tests.node.radio_world import RadioWorld
 
 FILTERS = [parse(text) for text in ("x > 1", "x > 3", "x > 5", "x = 4", 'kind = "a"', "*", "x in [4, 5]")]
 

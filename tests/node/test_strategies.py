@@ -3,11 +3,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-import histories
 import pytest
 from hypothesis import given, settings
-from radio_world import RadioWorld
-from tree_world import TreeWorld
 
 from node import wire
 from node.broker import RECONCILERS, mismatch
@@ -17,6 +14,9 @@ from node.reconcile.strawman import Strawman
 from node.routing import flooding
 from node.routing.events import EventForwarding
 from node.routing.hierarchical import HierarchicalForwarding
+from tests.node import histories
+from tests.node.radio_world import RadioWorld
+from tests.node.tree_world import TreeWorld
 
 BLACK, GRAY = parse('kind = "black"'), parse('kind = "gray"')
 # Figure 1 of the mobile environment paper in small: root 0; 1 and 2 below it, 3 and 4 below 1, 5 below 2

@@ -1,12 +1,11 @@
 """The strawman: what its two operations send, and how it meets the tree's notices."""
 from __future__ import annotations
 
-from tree_world import TreeWorld
-
 from node import wire
 from node.filters import parse
 from node.reconcile.strawman import Strawman
 from node.trees import SUPPLIES_LINKS
+from tests.node.tree_world import TreeWorld
 
 A, B = parse('kind = "a"'), parse('kind = "b"')
 

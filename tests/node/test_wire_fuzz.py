@@ -11,10 +11,10 @@ import tracemalloc
 import cbor2
 from hypothesis import given
 from hypothesis import strategies as st
-from message_strategies import hop_messages, inside_messages, peers
 
 from node import filters, wire
 from node.ids import Peer
+from tests.node.message_strategies import hop_messages, inside_messages, peers
 
 ME = Peer(17, 3)
 HEADER = struct.pack("!2sBBIII", b"Rc", 1, 0, 17, 3, 1)

@@ -5,7 +5,7 @@ import heapq
 from collections import Counter
 from itertools import count
 
-from tree_world import TreeWorld
+from tests.node.tree_world import TreeWorld
 
 LINK = 0.001  # s that a message takes over a link
 RELAY = 0.001  # s that one off the tree takes

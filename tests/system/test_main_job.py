@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from runs import LIBRARY, ROOT
+
+from tests.system.runs import LIBRARY, ROOT
 
 pytestmark = pytest.mark.needs("java")
 
