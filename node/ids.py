@@ -21,7 +21,7 @@ class LinkId(NamedTuple):
     """One incarnation of a tree link; `low < high`, the nonce comes from the handshake.
 
     Tables are keyed by this, never by the neighbor: over radio the same neighbor comes back
-    within a timer more often than not (docs/design: links have incarnations).
+    within a timer more often than not (docs/design.md: links have incarnations).
     """
 
     low: NodeId

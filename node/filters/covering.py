@@ -1,8 +1,7 @@
 """Which filters make others superfluous: covering, and perfect merging.
 
 A filter f covers g when every event that matches g matches f; a perfect merger of f and g matches exactly the
-events that either matches (virgillito-event-routing-reconfiguration, chapter 2; jaeger-self-managing-thesis,
-section 2.3.3: covering- and merging-based routing).
+events that either matches (jaeger-self-managing-thesis, section 2.2.3: covering- and merging-based routing).
 
 `covers` is sound always, and exact for two filters of one constraint each. Of longer filters it compares
 constraint by constraint, so it does not see what only several constraints together imply.

@@ -1,7 +1,7 @@
 """What an event's attributes may be, and filters: conjunctions of constraints on them.
 
-Content-based filters as in the papers' systems (virgillito-event-routing-reconfiguration, chapter 2; jaeger-
-self-managing-thesis, section 2.3): an event is a map from names to values, a filter a conjunction of
+Content-based filters as in the papers' systems (virgillito-event-routing-reconfiguration, section 3.1;
+jaeger-self-managing-thesis, section 2.2.3): an event is a map from names to values, a filter a conjunction of
 constraints (name, operator, values), and an event matches when it satisfies every constraint.
 
 Values are text, numbers, booleans and bytes. Integers and floats compare as numbers; a boolean is no number.
