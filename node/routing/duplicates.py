@@ -1,9 +1,13 @@
 """Which events were seen: the memory that keeps an event from being handled twice.
 
 jaeger-self-managing-thesis, definition 5 (nothing twice). An event is known by (source, boot
-epoch, sequence). Bounded on both sides: a window of sequence numbers for each source, and the
-sources heard of last. What is older than its source's window counts as seen, so a source that
-was not evicted is never delivered twice.
+epoch, sequence). Bounded on all sides: a window of sequence numbers for each source, one more
+where they jumped, and the sources heard of last. What is older than its source's window counts
+as seen, so a source that was not evicted, nor jumped twice, is never delivered twice.
+
+A number far ahead is either what is left of many events that did not come here, or forged by
+whoever passed it on; so the window that it leaves behind stays, and the source's next event is
+found new in one or the other. To silence a source a forger has to be heard more often than it.
 """
 from __future__ import annotations
 
@@ -12,32 +16,50 @@ from node.ids import Epoch, NodeId
 WINDOW = 4096  # sequence numbers remembered per (source, epoch)
 MAX_SOURCES = 4096
 
+Window = tuple[int, int]  # highest sequence, bits: bit i = highest - i was seen
+
 
 class SeenEvents:
     def __init__(self) -> None:
-        # (source, epoch) -> [highest sequence, bits: bit i = highest - i was seen]; oldest use first
-        self._sources: dict[tuple[NodeId, Epoch], list[int]] = {}
+        # (source, epoch) -> its window, where that begins, and the one below, from before the numbers
+        # jumped; oldest use first
+        self._sources: dict[tuple[NodeId, Epoch], tuple[Window, int, Window | None]] = {}
 
     def first_time(self, source: NodeId, epoch: Epoch, sequence: int) -> bool:
         """Remember the event; False if it was seen or is too old to tell."""
         key = (source, epoch)
-        window = self._sources.pop(key, None)
-        if window is None:
+        known = self._sources.pop(key, None)
+        if known is None:
             if len(self._sources) >= MAX_SOURCES:
                 del self._sources[next(iter(self._sources))]
-            self._sources[key] = [sequence, 1]
+            self._sources[key] = (sequence, 1), 0, None
             return True
-        self._sources[key] = window
+        window, floor, before = known
         highest, bits = window
-        ahead = sequence - highest
-        if ahead > 0:
-            window[0] = sequence
-            window[1] = ((bits << ahead) | 1) & _MASK if ahead < WINDOW else 1
-            return True
-        if -ahead >= WINDOW or bits >> -ahead & 1:
+        if -WINDOW < sequence - highest < WINDOW:
+            slid = _slid(highest, bits, sequence)
+            self._sources[key] = slid or window, floor, before
+            return slid is not None
+        if before is not None and sequence <= floor and -WINDOW < sequence - before[0] < WINDOW:
+            slid = _slid(*before, sequence)
+            self._sources[key] = window, floor, slid or before
+            return slid is not None
+        if sequence < highest:
+            self._sources[key] = known
             return False
-        window[1] = bits | 1 << -ahead
+        # of the two that are left behind, the one in which more was seen is rather the source's own
+        if before is None or bits.bit_count() >= before[1].bit_count():
+            before = window
+        self._sources[key] = (sequence, 1), sequence - WINDOW, before
         return True
+
+
+def _slid(highest: int, bits: int, sequence: int) -> Window | None:
+    """The window with a number near it; None if that was seen."""
+    ahead = sequence - highest
+    if ahead > 0:
+        return sequence, (bits << ahead | 1) & _MASK
+    return None if bits >> -ahead & 1 else (highest, bits | 1 << -ahead)
 
 
 _MASK = (1 << WINDOW) - 1
