@@ -19,16 +19,15 @@ def analyse(run_dirs: str | Path | Sequence[str | Path], master: str | None = No
     """Analyse one run, or several runs of one scenario (other seeds), and return their Summary.
 
     Writes into each run directory `tables/*.parquet`, `summary.json` and `report.html`. `master` is any
-    Spark master URL; without one Spark runs embedded. Raises AnalysisError, one line.
+    Spark master URL; without one Spark runs embedded. Of runs with one seed the first counts. Raises
+    AnalysisError, one line: also when the scenarios differ in more than the seed.
     """
     from analysis import run as runs  # Spark and its kin are heavy: only who analyses loads them
     paths = [run_dirs] if isinstance(run_dirs, str | Path) else list(run_dirs)
     if not paths:
         raise AnalysisError("no run directory given; give one or several, as `roamcast run` writes them")
-    read = [runs.read(path) for path in paths]
-    if len({run.name for run in read}) > 1:
-        names = ", ".join(sorted({run.name for run in read}))
-        raise AnalysisError(f"these runs are of different scenarios ({names}); a mean over them says nothing")
+    from analysis.seeds import samples
+    read, about = samples([runs.read(path) for path in paths])
     from analysis.report import write
     from analysis.session import session
     from analysis.study import study
@@ -42,11 +41,11 @@ def analyse(run_dirs: str | Path | Sequence[str | Path], master: str | None = No
         reports.append(write(found, single))
         numbers.append(found.numbers)
         notes += found.notes if len(read) == 1 else [f"{run.path.name}: {note}" for note in found.notes]
+    seeds = [run.seed for run in read]
     if len(read) == 1:
-        return Summary(single.title, numbers, notes, reports)
-    seeds = ", ".join(str(run.seed) for run in read)
-    return Summary(f"{read[0].name}: mean of {len(read)} runs (seeds {seeds}) with 95% confidence intervals",
-                   numbers, notes, reports)
+        return Summary(single.title, numbers, about + notes, reports, seeds)
+    return Summary(f"{read[0].name}: mean of {len(read)} runs (seeds {', '.join(map(str, seeds))}) with 95% confidence "
+                   "intervals", numbers, about + notes, reports, seeds)
 
 
 def title(run) -> str:

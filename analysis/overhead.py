@@ -1,14 +1,16 @@
-"""What the network paid: messages and bytes per type, datagrams, airtime.
+"""What the network paid: messages, bytes and the papers' normalized cost per type, datagrams, airtime.
 
 Types and their families are those of `node/schema/messages.toml`. A message in a reliable channel is
 counted by the node under its own type each time it is put on the air; DATA is what carries it.
 """
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from analysis.weights import weights
 from node.schema import messages
 
 
@@ -18,13 +20,28 @@ def families() -> dict[str, str]:
 
 
 def by_type(tables: dict[str, DataFrame]) -> pd.DataFrame:
-    """`type`, `family`, `messages`, `bytes` sent in the whole run, most bytes first."""
+    """`type`, `family`, `messages`, `bytes`, `filters` sent in the whole run, most bytes first."""
     found = (tables["traffic"].select(F.explode("sent").alias("s"))
              .groupBy(F.col("s.type").alias("type"))
-             .agg(F.sum("s.messages").alias("messages"), F.sum("s.bytes").alias("bytes")).toPandas())
+             .agg(F.sum("s.messages").alias("messages"), F.sum("s.bytes").alias("bytes"),
+                 F.sum("s.filters").cast("double").alias("filters")).toPandas())
     known = families()
     found["family"] = [known.get(name, "other") for name in found["type"]]
     return found.sort_values(["bytes", "type"], ascending=[False, True], ignore_index=True)
+
+
+def normalized(sent: pd.DataFrame, misrouted: int) -> pd.Series:
+    """The normalized cost of each row of `by_type`: table II (weights.py), which counts of events the misrouted.
+
+    nan for a type that the table does not weigh, and where records lack the number of filters.
+    """
+    def cost(row) -> float:
+        if row.type == "EVENT":
+            return float(misrouted)
+        each, pattern = weights().get(row.type, (np.nan, 0))
+        return each * row.messages + (pattern * row.filters if pattern else 0)
+
+    return pd.Series([cost(row) for row in sent.itertuples()], index=sent.index, dtype=float)
 
 
 def totals(tables: dict[str, DataFrame]) -> dict[str, float]:

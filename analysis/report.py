@@ -117,9 +117,9 @@ def _sent(whole: Study) -> dict[str, list[dict]]:
     def rows(frame: pd.DataFrame, name: str) -> list[dict]:
         return [{"name": r[name], "family": r.get("family", ""), "messages": int(r["messages"]), "bytes": int(r["bytes"]),
                  "messages_per_delivery": share(r["messages"], remote), "bytes_per_delivery": share(r["bytes"], remote),
-                 "bytes_per_second": share(r["bytes"], span)} for r in frame.to_dict("records")]
+                 "bytes_per_second": share(r["bytes"], span), "cost": r["cost"]} for r in frame.to_dict("records")]
 
-    families = (whole.sent.groupby("family", as_index=False)[["messages", "bytes"]].sum()
+    families = (whole.sent.groupby("family", as_index=False)[["messages", "bytes", "cost"]].sum(min_count=1)
                 .sort_values("bytes", ascending=False))
     return {"types": rows(whole.sent, "type"), "families": rows(families, "family")}
 

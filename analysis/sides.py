@@ -218,16 +218,18 @@ def _summary(run: Run, needed: Sequence[str]) -> dict | None:
 
 def _by_family(run: Run, deliveries: float) -> Iterator[tuple[str, float]]:
     """Messages and bytes per delivery by family of messages, from the table that the analysis wrote."""
-    import pyarrow.parquet as parquet
+    from pyarrow import Table, compute, parquet
 
     from analysis.overhead import families
     known = families()
     sent = dict.fromkeys([*known.values(), "other"], (0, 0))
-    if (run.tables / "traffic.parquet").exists():  # a kind that was never met has no table
-        for row in parquet.read_table(run.tables / "traffic.parquet", columns=["sent"])["sent"].combine_chunks() \
-                .flatten().to_pylist():
-            family = known.get(row["type"], "other")
-            sent[family] = (sent[family][0] + row["messages"], sent[family][1] + row["bytes"])
+    path = run.tables / "traffic.parquet"
+    if path.exists():  # a kind of record that was never met has no table
+        lines = compute.list_flatten(parquet.read_table(path, columns=["sent"])["sent"]).combine_chunks()
+        by_type = Table.from_struct_array(lines).group_by("type").aggregate([("messages", "sum"), ("bytes", "sum")])
+        for row in by_type.to_pylist():
+            messages, size = sent[family := known.get(row["type"], "other")]
+            sent[family] = (messages + row["messages_sum"], size + row["bytes_sum"])
     for family, (messages, size) in sent.items():
         yield f"messages_{family}", messages / deliveries if deliveries else math.nan
         yield f"bytes_{family}", size / deliveries if deliveries else math.nan
@@ -238,6 +240,10 @@ def _labels(left: dict[str, object], right: dict[str, object]) -> tuple[str, str
     keys = differing(left, right)
     if "run.world" in keys:
         return str(left["run.world"]), str(right["run.world"])
-    if len(keys) == 1 and all(len(str(side.get(keys[0]))) <= 12 for side in (left, right)):
-        return str(left.get(keys[0], "unset")), str(right.get(keys[0], "unset"))
+    if len(keys) == 1:
+        name = keys[0].rpartition(".")[2]
+        both = [side.get(keys[0], "unset") for side in (left, right)]
+        labels = [value if isinstance(value, str) and value else f"{name} {json.dumps(value)}" for value in both]
+        if max(map(len, labels)) <= 24:
+            return labels[0], labels[1]
     return "left", "right"

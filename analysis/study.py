@@ -15,7 +15,9 @@ from analysis.breakdown import Breakdown, breakdown
 from analysis.errors import AnalysisError
 from analysis.expected import expected, filters, published
 from analysis.matching import matches
+from analysis.misrouted import misrouted
 from analysis.run import Run, settle
+from analysis.weights import weights
 
 
 @dataclass
@@ -26,7 +28,8 @@ class Study:
     ingest: records.Ingest
     parts: Breakdown
     violations: list[correctness.Violation]
-    sent: pd.DataFrame  # overhead.by_type
+    sent: pd.DataFrame  # overhead.by_type, and `cost`: overhead.normalized
+    misrouted: dict[str, int]  # misrouted.misrouted
     drops: pd.DataFrame  # overhead.drops
     traffic: dict[str, float]  # overhead.totals
     repairs: pd.DataFrame  # tree.repairs
@@ -73,7 +76,7 @@ def _studied(spark: SparkSession, run: Run) -> Study:
         fields = {name: pool.submit(ask, tables) for name, ask in {
             "sent": overhead.by_type, "drops": overhead.drops, "traffic": overhead.totals, "repairs": tree.repairs,
             "seeking_times": tree.seeking_times, "links": tree.link_changes, "deliveries": _deliveries,
-            "standings": _standings}.items()}
+            "standings": _standings, "misrouted": misrouted}.items()}
         told = pool.submit(incidents.incidents, tables, found.counts, run.hosts)
         spans = intervals.intervals(tables, end)
         for name in ("lives", "radio_links", "contacts", "tree_links"):
@@ -92,6 +95,7 @@ def _studied(spark: SparkSession, run: Run) -> Study:
         fields["parts"] = pool.submit(breakdown, run, outcomes)
         whole = Study(run=run, ingest=found, lives=spans.lives, contacts=spans.contacts, tree_links=spans.tree_links,
                       notes=[], **{name: field.result() for name, field in fields.items()})
+    whole.sent["cost"] = overhead.normalized(whole.sent, whole.misrouted["misrouted"])
     whole.outages.to_parquet(run.tables / "outages.parquet", index=False)
     whole.notes = [*run.notes, *_notes(whole), *told.result()]
     return whole
@@ -169,10 +173,14 @@ def _delivery_numbers(whole: Study) -> dict[str, float]:
 
 def _overhead_numbers(whole: Study) -> dict[str, float]:
     remote, hosts = whole.deliveries["remote"], len(whole.run.hosts)
+    weighed = whole.sent[whole.sent["type"].isin(weights())]
+    cost = float(weighed["cost"].sum(skipna=False)) if len(weighed) and not whole.run.treeless else math.nan
     messages, sent = int(whole.sent["messages"].sum()), int(whole.sent["bytes"].sum())
     return {
         "deliveries": remote, "messages": messages, "bytes": sent,
         "messages_per_delivery": share(messages, remote), "bytes_per_delivery": share(sent, remote),
+        "normalized_cost": cost, "cost_per_loss": share(cost, sum(whole.links["lost"].values())),
+        "misrouted_share": share(whole.misrouted["misrouted"], whole.misrouted["sent"]),
         "bytes_per_host_second": share(sent, hosts * whole.run.ended),
         "duplicates": whole.deliveries["duplicates"],
         "airtime_share": share(whole.traffic["airtime"], whole.run.ended),

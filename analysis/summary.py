@@ -40,6 +40,9 @@ METRICS = [
     Metric("Correctness", "not subscribed", "unsubscribed", "count"),
     Metric("Overhead", "messages per delivery", "messages_per_delivery", "number"),
     Metric("Overhead", "bytes per delivery", "bytes_per_delivery", "bytes"),
+    Metric("Overhead", "normalized cost", "normalized_cost", "number", "table II: subscriptions, reconciliation, misrouted events"),
+    Metric("Overhead", "normalized cost per lost link", "cost_per_loss", "number", "of the whole run, by tree links lost"),
+    Metric("Overhead", "events misrouted", "misrouted_share", "share", "of event messages over tree links: led to no delivery"),
     Metric("Overhead", "bytes sent per host", "bytes_per_host_second", "rate"),
     Metric("Overhead", "duplicates on arrival", "duplicates", "count", "events that came again and were stopped"),
     Metric("Overhead", "radio busy", "airtime_share", "share", "airtime of all transmissions by duration"),
@@ -63,6 +66,7 @@ METRICS = [
 ]
 
 
+BY_SEED = ("ratio", "bound", "ratio_to_bound", "latency_median")
 _SELDOM = {"beyond_bound"}  # shown when there are any, as are the reasons of losses
 
 
@@ -73,14 +77,20 @@ class Estimate(NamedTuple):
     half: float
     runs: int
 
+    def interval(self, form: str) -> tuple[float, float]:
+        """The confidence interval; that of a share ends where shares end."""
+        low, high = self.mean - self.half, self.mean + self.half
+        return (max(0.0, low), min(1.0, high)) if form == "share" else (low, high)
+
 
 class Summary(Mapping):
     """Headline numbers by key (METRICS); a number that a run cannot give is nan."""
 
     def __init__(self, title: str, numbers: Sequence[Mapping[str, float]], notes: Sequence[str] = (),
-                 reports: Sequence[object] = ()) -> None:
+                 reports: Sequence[object] = (), seeds: Sequence[int] | None = None) -> None:
         self.title, self.notes, self.reports = title, list(notes), list(reports)
         self.numbers = [dict(n) for n in numbers]
+        self.seeds = list(range(1, len(self.numbers) + 1)) if seeds is None else list(seeds)  # one for each of `numbers`
 
     def __getitem__(self, key: str) -> float:
         return self.estimate(key).mean
@@ -121,6 +131,16 @@ class Summary(Mapping):
             out.append((metric.section, metric.label, show(estimate, metric.form), metric.note))
         return out
 
+    def _by_seed(self) -> list[str]:
+        """What each of several runs said, a line a seed."""
+        if len(self.numbers) < 2:
+            return []
+        shown = [m for m in METRICS if m.key in BY_SEED and m.key in self]
+        width = max(len(str(seed)) for seed in self.seeds)
+        return [f"{head:<12} {seed:>{width}}: " + ", ".join(
+            f"{m.label} {show(Estimate(numbers[m.key], 0.0, 1), m.form)}" for m in shown)
+            for head, seed, numbers in zip(["By seed", *[""] * len(self.seeds)], self.seeds, self.numbers, strict=False)]
+
     def table(self) -> str:
         """The table that is printed, as plain text."""
         rows = self.rows()
@@ -133,6 +153,7 @@ class Summary(Mapping):
             lines.append(f"{head:<12} {name:<{label}}  {shown:>{value}}  {note}".rstrip())
         verdict = "holds" if self.correct else "VIOLATED, see the report"
         lines.append(f"{'Verdict':<12} safety (nothing twice, unpublished, unsubscribed) {verdict}")
+        lines += self._by_seed()
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines)
 
@@ -141,19 +162,31 @@ def _count(x: float) -> str:
     return f"{x:,.0f}" if x == int(x) else f"{x:,.1f}"
 
 
-def _seconds(x: float) -> str:
-    return f"{x * 1000:,.0f} ms" if x < 1 else f"{x:,.2f} s"
+def seconds(x: float) -> str:
+    """A time with three significant digits, in ms or s."""
+    factor, unit = _scale(x)
+    return f"{x * factor:,.{_digits(x * factor)}f} {unit}"
+
+
+def _scale(x: float) -> tuple[float, str]:
+    return (1000, "ms") if abs(x) < 0.9995 else (1, "s")  # what rounds to 1000 ms is 1 s
+
+
+def _digits(x: float) -> int:
+    """Decimals that leave three significant digits; of less than 0.001 only those down to there."""
+    rounded = float(f"{x:.2e}")
+    return 0 if rounded == 0 else min(3, max(0, 2 - math.floor(math.log10(abs(rounded)))))
 
 
 _FORMS = {
     "count": _count,
     "share": lambda x: f"{100 * x:.1f} %",
-    "seconds": _seconds,
+    "seconds": seconds,
     "number": lambda x: f"{x:,.2f}",
     "bytes": lambda x: f"{x:,.0f} B",
     "rate": lambda x: f"{x:,.0f} B/s",
 }
-_SCALED = {"share": (100, " %", 1), "seconds": (1000, " ms", 0), "number": (1, "", 2), "bytes": (1, " B", 0),
+_SCALED = {"share": (100, " %", 1), "number": (1, "", 2), "bytes": (1, " B", 0),
            "rate": (1, " B/s", 0), "count": (1, "", 1)}
 
 
@@ -163,5 +196,13 @@ def show(estimate: Estimate, form: str) -> str:
         return "-"
     if estimate.runs < 2:
         return _FORMS[form](estimate.mean)
-    factor, unit, digits = _SCALED[form]
+    if form == "seconds":
+        factor, name = _scale(estimate.mean)
+        unit, digits = f" {name}", _digits(estimate.mean * factor)
+    else:
+        factor, unit, digits = _SCALED[form]
+    ends = estimate.interval(form)
+    if form == "share" and (ends[0] == 0 or ends[1] == 1) and estimate.half:
+        low, high = (f"{end * factor:.{digits}f}" for end in ends)
+        return f"{estimate.mean * factor:.{digits}f} [{low}, {high}]{unit}"
     return f"{estimate.mean * factor:,.{digits}f} ± {estimate.half * factor:,.{digits}f}{unit}"

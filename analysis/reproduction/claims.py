@@ -1,10 +1,11 @@
 """What the paper states of its figures, what we measure for it, and a verdict that the program computes.
 
-cugola-frey-murphy-picco-dynamic-topology, section V and the abstract. Three verdicts:
+cugola-frey-murphy-picco-dynamic-topology, section V and the abstract. Verdicts:
 
-    agrees      a number within our 95% interval, or within 10% of ours (5 points where it is a percentage);
-                an order or an inequality that our means have
+    agrees      a number within 10% of ours (5 points where it is a percentage), or within our 95% interval where
+                that is no wider than `close`; an order or an inequality that our means have
     close       a number within 25% of ours (10 points)
+    unsure      a number within our interval, which is wider than that: too few seeds
     differs     anything else
     unmeasured  the runs for it are not there
 """
@@ -75,14 +76,13 @@ def told(point: Point, digits: int = 1) -> str:
 
 def near(stated: float, point: Point, percent: bool = False) -> str:
     """The verdict on a number."""
-    off = abs(stated - point.mean)
-    if percent:
-        fits, nearly = off <= 5, off <= 10
-    else:
-        fits, nearly = off <= 0.1 * abs(point.mean), off <= 0.25 * abs(point.mean)
-    if fits or point.low <= stated <= point.high:
+    off, half = abs(stated - point.mean), point.high - point.mean
+    some, more = (5.0, 10.0) if percent else (0.1 * abs(point.mean), 0.25 * abs(point.mean))
+    if off <= some or off <= half <= more:
         return "agrees"
-    return "close" if nearly else "differs"
+    if off <= more:
+        return "close"
+    return "unsure" if off <= half else "differs"
 
 
 def points(value: float, stated: float) -> str:
@@ -90,7 +90,7 @@ def points(value: float, stated: float) -> str:
 
 
 def worst(*verdicts: str) -> str:
-    return max(verdicts, key=("agrees", "close", "differs").index)
+    return max(verdicts, key=("agrees", "close", "unsure", "differs").index)
 
 
 def holds(true: bool) -> str:

@@ -1,24 +1,15 @@
 """From what one run counted to the paper's quantities: normalized cost, misrouted events, dispatchers involved.
 
 cugola-frey-murphy-picco-dynamic-topology, section V-C.1. The cost is that of one reconfiguration: what was sent
-from the first reconfiguration on, over their number. Table II's weights are in weights.toml.
+from the first reconfiguration on, over their number. Table II's weights are in analysis/weights.toml.
 """
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
+
+from analysis.weights import weights
 
 Result = dict  # as emulation/overlay writes it
-
-
-@cache
-def weights() -> dict[str, tuple[float, float]]:
-    """Message type -> (per message, per pattern)."""
-    tables = tomllib.loads((Path(__file__).parent / "weights.toml").read_text())
-    return {name: (row.get("each", 0), row.get("pattern", 0))
-            for table in tables.values() for name, row in table.items()}
 
 
 def parts(result: Result) -> Iterator[tuple[str, float, float]]:
