@@ -138,7 +138,7 @@ class Summary(Mapping):
         shown = [m for m in METRICS if m.key in BY_SEED and m.key in self]
         width = max(len(str(seed)) for seed in self.seeds)
         return [f"{head:<12} {seed:>{width}}: " + ", ".join(
-            f"{m.label} {show(Estimate(numbers[m.key], 0.0, 1), m.form)}" for m in shown)
+            f"{_said(m)} {show(Estimate(numbers[m.key], 0.0, 1), m.form)}" for m in shown)
             for head, seed, numbers in zip(["By seed", *[""] * len(self.seeds)], self.seeds, self.numbers, strict=False)]
 
     def table(self) -> str:
@@ -156,6 +156,11 @@ class Summary(Mapping):
         lines += self._by_seed()
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines)
+
+
+def _said(metric: Metric) -> str:
+    """The metric's name where its section does not stand beside it."""
+    return f"{metric.label} {metric.section.lower()}" if metric.section == "Latency" else metric.label
 
 
 def _count(x: float) -> str:

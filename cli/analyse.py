@@ -10,11 +10,13 @@ HELP = "analyse recorded runs: tables, report, the delivery table"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN",
                         help="run directories; several of one scenario give means with confidence intervals")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write mean, half-width, n and each seed's value of every "
+                        "number too, as .json or .csv")
     parser.add_argument("--master", metavar="URL", help="Spark master (default: embedded)")
 
 
 def run(args: argparse.Namespace) -> int:
     from cli.run import analyse
 
-    analyse(args.runs, args.master)
+    analyse(args.runs, args.master, args.out)
     return 0

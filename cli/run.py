@@ -105,12 +105,19 @@ def _judged(manifest: dict) -> str:
                       *(f"  - {reason}" for reason in because), bar, ""])
 
 
-def analyse(paths: list[Path], master: str | None) -> None:
-    """Analyse run directories, print the table and where the reports lie; UserError if that cannot be."""
+def analyse(paths: list[Path], master: str | None, out: Path | None = None) -> None:
+    """Analyse run directories, print the table and where the reports lie, write `out` if asked; UserError if that cannot be."""
     import analysis
+    from analysis import means
 
     try:
+        if out is not None:
+            means.check_name(out)
+        which = paths[0] if len(paths) == 1 else f"{len(paths)} runs"
+        print(f"Analysing {which} (Spark) ...", file=sys.stderr, flush=True)
         summary = analysis.analyse(paths, master)
+        if out is not None:
+            means.write(summary, out)
     except analysis.AnalysisError as error:
         raise UserError(str(error)) from None
     print()

@@ -1,0 +1,73 @@
+"""The numbers of one or several runs as a file: mean, interval and each seed's value of every metric."""
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+
+from analysis.errors import AnalysisError
+from analysis.summary import CONFIDENCE, METRICS, Metric, Summary
+
+FORMATS = (".json", ".csv")
+
+
+def check_name(path: Path) -> None:
+    """Whether `write` knows the format that a file's name says, and has a folder. Raises AnalysisError."""
+    if path.suffix not in FORMATS:
+        raise AnalysisError(f"{path}: its name says no format; end it with .json or .csv")
+    if not path.parent.is_dir():
+        raise AnalysisError(f"{path}: there is no folder {path.parent}; make it, or choose another")
+
+
+def write(summary: Summary, path: Path) -> None:
+    """Write the numbers as JSON or CSV, by the name's end; times in s, shares from 0 to 1. Raises AnalysisError."""
+    check_name(path)
+    text = _as_json(summary) if path.suffix == ".json" else _as_csv(summary)
+    try:
+        path.write_text(text)
+    except OSError as error:
+        raise AnalysisError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _metrics(summary: Summary) -> list[Metric]:
+    """Those of the table, then what else is counted (totals that the report names)."""
+    known = {metric.key for metric in METRICS}
+    return [m for m in METRICS if m.key in summary] + \
+        [Metric("Totals", key.replace("_", " "), key, "count") for key in summary if key not in known]
+
+
+def _row(summary: Summary, metric: Metric) -> dict[str, object]:
+    estimate = summary.estimate(metric.key)
+    low, high = estimate.interval(metric.form)
+    several = estimate.runs > 1
+    return {"section": metric.section, "label": metric.label, "key": metric.key, "form": metric.form,
+            "mean": _plain(estimate.mean), "half_width": estimate.half if several else None,
+            "low": low if several else None, "high": high if several else None, "n": estimate.runs}
+
+
+def _as_json(summary: Summary) -> str:
+    rows = [{**_row(summary, metric), "values": {str(seed): _plain(numbers[metric.key]) for seed, numbers
+                                                 in zip(summary.seeds, summary.numbers, strict=True)}}
+            for metric in _metrics(summary)]
+    return json.dumps({"title": summary.title, "confidence": CONFIDENCE, "seeds": summary.seeds, "correct": summary.correct,
+                       "notes": summary.notes, "metrics": rows}, indent=1) + "\n"
+
+
+def _as_csv(summary: Summary) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    head: list[str] = []
+    for metric in _metrics(summary):
+        row = _row(summary, metric)
+        if not head:
+            head = [*row, *(f"seed {seed}" for seed in summary.seeds)]
+            writer.writerow(head)
+        values = [_plain(numbers[metric.key]) for numbers in summary.numbers]
+        writer.writerow(["" if cell is None else cell for cell in (*row.values(), *values)])
+    return out.getvalue()
+
+
+def _plain(x: float) -> float | None:
+    return None if math.isnan(x) else x
