@@ -4,6 +4,7 @@ from __future__ import annotations
 import re
 
 import pytest
+
 from tests.test_architecture import ROOT, committed, short
 
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "topologies" / "README.md"]

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import pytest
-from test_reconcile import BLACK, GRAY, A, B, C, D, E, F, G, S, X, figure_6
 
 from node import wire
 from node.filters import parse
@@ -11,6 +10,7 @@ from node.reconcile import crossing
 from node.reconcile.path import MAX_ADD, Course, ReconfigurationPath
 from tests.node import histories
 from tests.node.test_mutations import MUTANTS
+from tests.node.test_reconcile import BLACK, GRAY, A, B, C, D, E, F, G, S, X, figure_6
 from tests.node.timed_world import LINK, T_REP, TimedWorld
 
 HEAD, TAIL = (A, E, F, C), (D, G, B)
