@@ -19,8 +19,10 @@ from topologies.run import NAME
 Tables = dict[str, Any]
 
 
-def defaults(path: Path, tables: Tables, read_trace: Callable[[Tables], mobility.Movement]) -> list[str]:
-    """Complete `tables` in place; returns problems that would keep the schema from being asked."""
+def defaults(
+    path: Path, tables: Tables, read_trace: Callable[[Tables], mobility.Movement]
+) -> tuple[list[str], set[str]]:
+    """Complete `tables` in place; returns problems that the schema will not see, and the tables that they spoil."""
     run = _table(tables, "run")
     run.setdefault("name", one_line(path.stem)[:64] or "scenario")
     duration, warm_up, deadline = run.get("duration"), run.get("warm_up", 0.0), run.get("deadline", 10.0)
@@ -33,11 +35,15 @@ def defaults(path: Path, tables: Tables, read_trace: Callable[[Tables], mobility
     for rate in ("base_rate", "data_rate"):
         if rate in radio:
             node.setdefault(rate, radio[rate])
+    if radio.get("model") == "log_distance" and "sensitivity" in radio:
+        radio.setdefault("data_sensitivity", radio["sensitivity"])
     workload = _table(tables, "workload")
     workload.setdefault("kinds", 0 if workload.get("subscribe") or workload.get("publish") else 20)
     workload.setdefault("subscriptions", 0 if workload["kinds"] == 0 else 2)
     problems = _hosts(path, tables, read_trace)
-    return problems + _ids(path, tables)
+    broken = {"mobility", "hosts"} if problems else set()  # the hosts may be those of the trace
+    unknown, where = _ids(path, tables)
+    return problems + unknown, broken | where
 
 
 def _table(tables: Tables, name: str) -> Tables:
@@ -94,13 +100,14 @@ def _hosts(path: Path, tables: Tables, read_trace: Callable) -> list[str]:
     return []
 
 
-def _ids(path: Path, tables: Tables) -> list[str]:
-    """Replace the names of hosts by their ids wherever a host is named."""
+def _ids(path: Path, tables: Tables) -> tuple[list[str], set[str]]:
+    """Replace the names of hosts by their ids wherever a host is named; problems, and in which tables."""
     names = _table(tables, "hosts").get("names")
     known = (
         {name: k for k, name in enumerate(names) if isinstance(name, str)} if isinstance(names, list) else {}
     )
     problems: list[str] = []
+    broken: set[str] = set()
 
     def resolve(value: Any, place: tuple) -> Any:
         if isinstance(value, list):
@@ -110,6 +117,7 @@ def _ids(path: Path, tables: Tables) -> list[str]:
         if value not in known:
             cure = nearest(value, known) if known else "the hosts have no names, give an id"
             problems.append(line(path, key_text(place), f"{show(value)}, which is no host", cure))
+            broken.add(place[0])
             return 0
         return known[value]
 
@@ -121,7 +129,7 @@ def _ids(path: Path, tables: Tables) -> list[str]:
     for key in list(each):
         if not key.isdecimal():
             each[str(resolve(key, ("hosts", key)))] = each.pop(key)
-    return problems
+    return problems, broken
 
 
 def _naming(tables: Tables) -> list[tuple[tuple, Tables]]:

@@ -23,6 +23,7 @@ _TYPES = {
     "model_type": "a table, {..}",
     "model_attributes_type": "a table, {..}",
     "int_from_float": "a whole number",
+    "attribute_type": "a text, a finite number, true or false",
 }
 
 
@@ -50,12 +51,21 @@ def line(path: Path | str, key: str, found: str, cure: str) -> str:
     return f"{path}: {key}: found {found}; {cure}"
 
 
-def from_validation(path: Path | str, error: ValidationError, schema: type[BaseModel]) -> list[str]:
-    """Pydantic's findings in our words, without doubles."""
-    told: dict[str, None] = {}
-    for problem in error.errors():
-        told[_tell(path, problem, schema)] = None
-    return list(told)
+def from_validation(
+    path: Path | str, error: ValidationError, schema: type[BaseModel]
+) -> tuple[list[str], set[str]]:
+    """Pydantic's findings in our words, without doubles, and the tables in which they are.
+
+    A table of a wrong name comes first, and what its right one lacks because of that is not told.
+    """
+    found = error.errors()
+    strange = [str(problem["loc"][0]) for problem in found
+               if problem["type"] == "extra_forbidden" and len(problem["loc"]) == 1]
+    meant = {near for word in strange for near in difflib.get_close_matches(word, schema.model_fields, 1, 0.55)}
+    found.sort(key=lambda problem: len(problem["loc"]) > 1 or problem["type"] != "extra_forbidden")
+    told = [_tell(path, problem, schema) for problem in found
+            if not (problem["type"] == "missing" and problem["loc"][0] in meant)]
+    return list(dict.fromkeys(told)), meant | {str(problem["loc"][0]) for problem in found}
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -118,6 +128,10 @@ def _unknown(place: tuple, schema: type[BaseModel]) -> str:
         return "a trace and a model exclude each other, take one of them out"
     if place[-1] in ("link", "host") and place[0] == "faults":
         return "a fault strikes a host or a link, take one of them out"
+    for other in _models_at(tuple(part for part in place[:-1] if not str(part).startswith("<")), schema):
+        field = other.model_fields.get("model")
+        if field and place[-1] in other.model_fields and other is not model:
+            return f'it goes with model = "{field.default}"'
     return nearest(str(place[-1]), [field.alias or name for name, field in model.model_fields.items()])
 
 
@@ -131,6 +145,11 @@ def _description(place: tuple, schema: type[BaseModel]) -> str:
 
 def _model_at(place: tuple, schema: type[BaseModel]) -> type[BaseModel]:
     """The section that stands at a place of pydantic's; tags of unions are written <tag>."""
+    return _models_at(place, schema)[0]
+
+
+def _models_at(place: tuple, schema: type[BaseModel]) -> list[type[BaseModel]]:
+    """All sections that may stand there, if the place does not hold the tag that tells which."""
     candidates = [schema]
     for part in place:
         if isinstance(part, int) or part.isdecimal():
@@ -145,7 +164,7 @@ def _model_at(place: tuple, schema: type[BaseModel]) -> type[BaseModel]:
             if part in (name, field.alias)
             for model in _models_in(field.annotation)
         ]
-    return candidates[0]
+    return candidates
 
 
 def _answers_to(model: type[BaseModel], tag: str) -> bool:

@@ -46,8 +46,8 @@ class UnitDiskRadio(_Radio):
 class LogDistanceRadio(_Radio):
     """Log-distance path loss with log-normal shadowing; reception falls smoothly with distance.
 
-    The defaults are an 802.11a radio near the ground: free space to 1 m at 5.2 GHz, and
-    sensitivities of 6 and 24 Mbit/s.
+    The defaults are an 802.11a radio near the ground; docs/emulation.md has their sources. Both rates
+    reach equally far unless the sensitivities say otherwise: a radio that adapts its rate does so too.
     """
 
     model: Literal["log_distance"] = Field(
@@ -68,7 +68,7 @@ class LogDistanceRadio(_Radio):
         -88.0, ge=-200, le=50, description="dBm: half of the base-rate frames are received"
     )
     data_sensitivity: float = Field(
-        -80.0, ge=-200, le=50, description="dBm: half of the data-rate frames are received"
+        -88.0, ge=-200, le=50, description="dBm: the same of data-rate frames; sensitivity by default"
     )
 
 

@@ -12,11 +12,11 @@ import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import tomli_w
-from pydantic import Field, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 import mobility
 from topologies import check, fill
@@ -115,15 +115,31 @@ def load(path: str | Path, overrides: Mapping[str, Any] = {}) -> Scenario:
     """
     path = Path(path)
     tables = _override(_read(path), overrides)
-    problems = fill.defaults(path, tables, _trace_of)
+    problems, broken = fill.defaults(path, tables, _trace_of)
     try:
         scenario = Scenario.model_validate(tables)
     except ValidationError as error:
-        raise ScenarioError(problems + from_validation(path, error, Scenario)) from None
-    problems = problems or check.problems(path, scenario, lambda: _trace_of(tables["mobility"]))
+        told, invalid = from_validation(path, error, Scenario)
+        problems, broken = told + problems, broken | invalid
+        scenario = _sound_part(tables, broken)
+    problems += check.problems(path, scenario, lambda: _trace_of(tables["mobility"]), broken)
     if problems:
         raise ScenarioError(problems)
     return scenario
+
+
+def _sound_part(tables: Mapping[str, Any], broken: set[str]) -> Scenario:
+    """A scenario that lacks its broken tables, for checks of the others."""
+    sound = {}
+    for name, field in Scenario.model_fields.items():
+        if name in broken:
+            continue
+        if name in tables:
+            kind = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+            sound[name] = TypeAdapter(kind).validate_python(tables[name])
+        else:
+            sound[name] = field.get_default(call_default_factory=True)
+    return Scenario.model_construct(**sound)
 
 
 def _read(path: Path) -> dict[str, Any]:

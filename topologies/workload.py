@@ -7,14 +7,25 @@ some of them with filters like `kind = "k07"` and publishes events of a random k
 
 from __future__ import annotations
 
-from typing import Annotated
+import math
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from topologies.section import AsTuple, Hosts, NotNegative, Positive, Section
 
 MOST_FILTERS = 1024  # that a node holds for one client
-Value = str | bool | int | float
+
+
+def _attribute(value: Any) -> Any:
+    """One finding for a value that is none of the four, not one for each."""
+    if isinstance(value, str | bool | int) or isinstance(value, float) and math.isfinite(value):
+        return value
+    raise PydanticCustomError("attribute_type", "not an attribute's value")
+
+
+Value = Annotated[str | bool | int | float, BeforeValidator(_attribute)]
 
 
 class Subscribe(Section):

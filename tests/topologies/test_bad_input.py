@@ -34,6 +34,10 @@ def _problems(tmp_path, text: str) -> list[str]:
     return [problem.removeprefix(f"{path}: ") for problem in problems]
 
 
+def _faults(*faults: tuple[float, str, str]) -> str:
+    return "".join(f'[[faults]]\nat = {at}\n{struck}\naction = "{action}"\n' for at, struck, action in faults)
+
+
 ONE_PROBLEM = [
     # wrong types
     ({"run": 'duration = "60"'}, 'run.duration: found "60"; a number'),
@@ -49,7 +53,18 @@ ONE_PROBLEM = [
     ({"run": "duration = 60\nwarmup = 5"}, 'run.warmup: found an unknown key; did you mean "warm_up"?'),
     ({"radio": "rnage = 5"}, 'radio.rnage: found an unknown key; did you mean "range"?'),
     ({"radio": "zzz = 5"}, "radio.zzz: found an unknown key; known: base_rate, data_rate,"),
-    ({"radio": 'model = "log_distance"\nrange = 5'}, "radio.range: found an unknown key; "),
+    ({"radio": 'model = "log_distance"\nrange = 5'}, 'found an unknown key; it goes with model = "unit_disk"'),
+    ({"radio": "exponent = 3"}, 'radio.exponent: found an unknown key; it goes with model = "log_distance"'),
+    ({"hosts": "", "tail": "[host]\ncount = 3\n"}, 'host: found an unknown key; did you mean "hosts"?'),
+    (
+        {"mobility": "", "tail": "[mobilty]\narea = [300, 200]\n"},
+        'mobilty: found an unknown key; did you mean "mobility"?',
+    ),
+    (
+        {"tail": "[[workload.publish]]\nevent = { a = [1, 2] }\n"},
+        "workload.publish[0].event.a: found [1, 2]; a text, a finite number, true or false",
+    ),
+    ({"tail": "[[workload.publish]]\nevent = { a = nan }\n"}, "event.a: found NaN; a text, a finite number,"),
     ({"node": "hello = 5"}, 'node.hello: found an unknown key; did you mean "hello_up"?'),
     ({"tail": "[workloud]\n"}, 'workloud: found an unknown key; did you mean "workload"?'),
     (
@@ -69,7 +84,7 @@ ONE_PROBLEM = [
     ({"hosts": ""}, "hosts.count: found nothing; add it (how many hosts), or hosts.names"),
     ({"mobility": 'model = "random_waypoint"'}, "mobility.area: found nothing; add it (m: width and height)"),
     ({"mobility": ""}, "mobility.area: found nothing; add it (m: width and height)"),
-    ({"mobility": "positions = [[3, 4], [5, 6], [7, 8]]\narea = [3, 4]"}, "mobility.area: found an unknown key; known: "),
+    ({"mobility": "positions = [[3, 4], [5, 6], [7, 8]]\narea = [3, 4]"}, 'mobility.area: found an unknown key; it goes with model = "random_waypoint"'),
     (
         {"tail": "[[faults]]\nat = 1\naction = 'stop'\n"},
         "faults[0].host: found nothing; add it (by id or name)",
@@ -225,6 +240,26 @@ ONE_PROBLEM = [
         {"tail": "[[faults]]\nat = 1\nhost = 0\naction = 'freeze'\n"},
         'faults[0].action: found "freeze" in world "sim"; run.world = "netns", or "crash"',
     ),
+    (
+        {"tail": _faults((2, "host = 1", "stop"), (3, "host = 1", "crash"))},
+        'faults[1].action: found "crash" at 3 s, when host 1 is down already; leave it out',
+    ),
+    (
+        {"tail": _faults((2, "host = 1", "start"), (3, "host = 1", "start"))},
+        'faults[1].action: found "start" at 3 s, when host 1 is up already; leave it out',
+    ),
+    (
+        {"tail": _faults((9, "host = 1", "start"), (1, "host = 1", "stop"), (5, "host = 1", "stop"))},
+        'faults[2].action: found "stop" at 5 s, when host 1 is down already; leave it out',
+    ),
+    (
+        {"tail": _faults((2, "link = [0, 1]", "cut"), (3, "link = [1, 0]", "cut"))},
+        'faults[1].action: found "cut" at 3 s, when the link 1 - 0 is cut already; leave it out',
+    ),
+    (
+        {"tail": _faults((2, "link = [0, 1]", "restore"))},
+        'faults[0].action: found "restore" at 2 s, when the link 0 - 1 is not cut; leave it out',
+    ),
     ({"tail": "[[radio.links]]\nfrom = 1\nto = 1\nloss = 1\n"}, "radio.links[0]: found host 1 at both ends;"),
     (
         {"tail": "[[radio.links]]\nfrom = 1\nto = 8\nloss = 1\n"},
@@ -360,3 +395,11 @@ def test_a_trace_and_a_model_exclude_each_other(tmp_path):
     assert problem == (
         "mobility.model: found an unknown key; a trace and a model exclude each other, take one of them out"
     )
+
+
+def test_tables_in_order_are_checked_beside_broken_ones(tmp_path):
+    """Nothing that could be told at once waits until something else is cured."""
+    text = _text({"run": "duration = 60\nwarm_up = 60", "radio": "range = '5'", "workload": "start = 60"})
+    problems = _problems(tmp_path, text + "[[faults]]\nat = 1\nhost = 'eve'\naction = 'stop'\n")
+    assert [problem.split(":")[0] for problem in problems] == [
+        "radio.range", "faults[0].host", "run.warm_up", "workload.start"]

@@ -22,7 +22,7 @@ SECTIONS = {
     "[mobility] with static": (motion.Static, {}),
     "[mobility] with a trace": (motion.Trace, {"format": "by the file's name"}),
     "[radio] with unit_disk": (radio.UnitDiskRadio, {}),
-    "[radio] with log_distance": (radio.LogDistanceRadio, {}),
+    "[radio] with log_distance": (radio.LogDistanceRadio, {"data_sensitivity": "`sensitivity`"}),
     "[[radio.links]]": (radio.RadioLink, {}),
     "[node]": (node.Node, {"base_rate": "[radio]'s", "data_rate": "[radio]'s"}),
     "[workload]": (workload.Workload, {"kinds": "20", "subscriptions": "2"}),

@@ -267,7 +267,7 @@ def tables(draw):
         "radio": radio,
         "node": draw(node),
         "workload": draw(workloads(host)),
-        "faults": draw(st.lists(fault, max_size=2)),
+        "faults": draw(st.lists(fault, max_size=2, unique_by=lambda fault: fault["host"])),
     }
 
 
@@ -286,6 +286,16 @@ def test_what_is_written_loads_to_an_equal_scenario(tmp_path_factory, table):
 def test_log_distance_reads_its_parameters(tmp_path):
     scenario = load(tmp_path, BASE + '[radio]\nmodel = "log_distance"\ntx_power = 10\n')
     assert isinstance(scenario.radio, LogDistanceRadio) and scenario.radio.tx_power == 10.0
+
+
+def test_both_rates_reach_equally_far_unless_it_is_said(tmp_path):
+    def sensitivities(keys: str) -> tuple[float, float]:
+        radio = load(tmp_path, BASE + f'[radio]\nmodel = "log_distance"\n{keys}\n').radio
+        return radio.sensitivity, radio.data_sensitivity
+
+    assert sensitivities("") == (-88.0, -88.0)
+    assert sensitivities("sensitivity = -95") == (-95.0, -95.0)
+    assert sensitivities("sensitivity = -95\ndata_sensitivity = -80") == (-95.0, -80.0)
 
 
 def test_nothing_changes_a_scenario(tmp_path):
