@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from node import wire
 
-Counters = dict[type, list[int]]  # type -> [messages, bytes]
+Counters = dict[type, list[int]]  # type -> [messages, bytes], and filters for those of _FILTERS
 
 _ENVELOPES = (wire.Data, wire.Relay, wire.Routed)
+# Messages that carry filters or their hashes, and the fields that do: the papers weigh them by their number.
+_FILTERS = {wire.Sub: ("filters",), wire.Unsub: ("filters",), wire.SubFlush: ("filters",), wire.Snapshot: ("filters",),
+            wire.InformedActivate: ("filters",), wire.Rec: ("add", "remove")}
 
 
 class Traffic:
@@ -74,12 +77,13 @@ def _add(counters: Counters, message: wire.Message, size: int) -> None:
         kind = type(message)
     row = counters.get(kind)
     if row is None:
-        counters[kind] = [1, size]
-    else:
-        row[0] += 1
-        row[1] += size
+        row = counters[kind] = [0, 0, 0] if kind in _FILTERS else [0, 0]
+    row[0] += 1
+    row[1] += size
+    if len(row) > 2:
+        row[2] += sum(len(getattr(message, name)) for name in _FILTERS[kind])
 
 
 def _rows(counters: Counters) -> list[dict[str, object]]:
-    return [{"type": kind.name, "messages": messages, "bytes": size}
-            for kind, (messages, size) in sorted(counters.items(), key=lambda item: item[0].name)]
+    return [dict(zip(("type", "messages", "bytes", "filters"), (kind.name, *row)))
+            for kind, row in sorted(counters.items(), key=lambda item: item[0].name)]

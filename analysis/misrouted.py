@@ -1,0 +1,67 @@
+"""Events that went where nobody wanted them: the messages that the papers call misrouted.
+
+cugola-frey-murphy-picco-dynamic-topology, section V-C.1: a message of an event is misrouted when neither the
+broker that gets it nor any behind it has a client that wants the event. Here a broker wants what it
+delivered. A message that was lost on its link is not known to be misrouted, nor are those that led to it.
+"""
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+import pandas as pd
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+_SCHEMA = "sent long, misrouted long"
+
+
+def misrouted(tables: dict[str, DataFrame]) -> dict[str, int]:
+    """`sent` and `misrouted` messages of events over tree links in the whole run, retransmissions not counted."""
+    over = (tables["forwarded"].select("event", "node", F.explode("to").alias("link")).withColumn("end", F.lit("sent"))
+            .unionByName(tables["delivered"].select("event", "node", F.lit(None).cast("string").alias("link"))
+                         .withColumn("end", F.lit("wanted")))
+            .unionByName(tables["event_dropped"].select("event", "node", "link").withColumn("end", F.lit("lost"))))
+    events = over.groupBy("event").agg(F.collect_list(F.struct("node", "link", "end")).alias("ways"))
+    row = events.mapInPandas(_count, _SCHEMA).agg(F.sum("sent").alias("sent"), F.sum("misrouted").alias("misrouted")).collect()[0]
+    return {"sent": row.sent or 0, "misrouted": row.misrouted or 0}
+
+
+def _count(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    for batch in batches:
+        counted = [count(int(event.partition(".")[0]), [(way["node"], way["link"], way["end"]) for way in ways])
+                   for event, ways in zip(batch["event"], batch["ways"], strict=True)]
+        yield pd.DataFrame(counted, columns=["sent", "misrouted"])
+
+
+def count(source: int, ways: list[tuple[int, str | None, str]]) -> tuple[int, int]:
+    """(messages, misrouted ones) of one event that `source` published, from (host, link, end).
+
+    end is `sent` or `lost` over the link, or `wanted` at the host. Messages that came again are misrouted too.
+    """
+    sent = {(near, link) for near, link, end in ways if end == "sent"}
+    lost = sent & {(near, link) for near, link, end in ways if end == "lost"}
+    beside: dict[int, list[str]] = {}
+    for near, link in sorted(sent - lost):
+        beside.setdefault(near, []).append(link)
+    came: dict[int, tuple[int, str] | None] = {source: None}  # host -> the message that brought the event there
+    queue = deque([source])
+    while queue:
+        near = queue.popleft()
+        for link in beside.get(near, ()):
+            far = _far(link, near)
+            if far not in came:
+                came[far] = (near, link)
+                queue.append(far)
+    useful = set(lost)
+    for host in [host for host, _, end in ways if end == "wanted"] + [near for near, _ in lost]:
+        while (message := came.get(host)) is not None and message not in useful:
+            useful.add(message)
+            host = message[0]
+    return len(sent), len(sent - useful)
+
+
+def _far(link: str, near: int) -> int:
+    """The other end of a link, written `low-high.nonce`."""
+    low, high = map(int, link.partition(".")[0].split("-"))
+    return high if near == low else low
