@@ -1,0 +1,317 @@
+"""Two groups of runs of one scenario side by side: what differs, and what may be chance.
+
+Each mean has a 95% confidence interval over seeds (Student's t), and so has the difference, right
+less left: by the paired t-test where both sides ran the same seeds (the same movement and the same
+workload cancel out), else by Welch's. Many numbers are tested at once, and one in twenty would
+seem to differ by chance: Holm's correction (Holm, A simple sequentially rejective multiple test
+procedure, 1979) keeps the chance of even one false alarm among all of them at 5%.
+"""
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from analysis.errors import AnalysisError
+from analysis.sides import Side, differing, sides
+from analysis.summary import CONFIDENCE, METRICS, Estimate, Metric, Summary
+
+KEYS = ("expected", "ratio", "bound", "ratio_to_bound", "latency_median", "latency_p95", "latency_p99", "hops_mean",
+        "lost_*", "messages_per_delivery", "bytes_per_delivery", "messages_*", "bytes_*", "airtime_share", "repairs",
+        "seeking_median", "seeking_p95", "outage_count", "outage_noticed", "outage_median", "outage_p95",
+        "outage_prompt", "merges", "elections", "links_gained", "tree_share")
+ALPHA = 1 - CONFIDENCE
+DIFFERS, UNCLEAR, NOISE = "differs", "unclear", "noise"
+EQUAL, CONSTANT, UNTOLD = "equal", "constant", "-"  # no spread to test by; too few runs to test
+_STEADY = 1e-9  # spread, as a share of the values, below which numbers are the same number
+
+
+class Difference(NamedTuple):
+    """right - left; `low` to `high` is the confidence interval, nan where there is none, and `p` of no difference."""
+
+    mean: float
+    low: float
+    high: float
+    p: float
+    steady: bool = False  # the same in all runs: nothing to test by
+
+
+class Row(NamedTuple):
+    metric: Metric
+    left: Estimate
+    right: Estimate
+    difference: Difference
+    p: float  # after Holm's correction
+    verdict: str
+    runs: int  # that the difference stands on: pairs, or the runs of the smaller side
+
+
+@dataclass(frozen=True)
+class Comparison:
+    left: Side
+    right: Side
+    paired: bool
+    rows: list[Row]
+    notes: list[str]
+
+    @property
+    def single(self) -> bool:
+        """A side has one run only: nothing can be told from noise."""
+        return min(len(self.left.members), len(self.right.members)) < 2
+
+    @property
+    def tested(self) -> int:
+        return sum(not math.isnan(row.p) for row in self.rows)
+
+    @property
+    def valid(self) -> bool:
+        return not any(m.invalid_because for side in (self.left, self.right) for m in side.members)
+
+    @property
+    def settings(self) -> dict[str, tuple[object, object]]:
+        """What tells the sides apart: key -> its values, left and right; None where a side has no such key."""
+        one, other = self.left.members[0].settings, self.right.members[0].settings
+        keys = differing(one, other)
+        if "run.world" in keys:  # what only one of two worlds knows goes without saying
+            keys = [key for key in keys if not key.startswith("netns.")]
+        return {key: (one.get(key), other.get(key)) for key in keys}
+
+
+def compare(left: Sequence[Path | str], right: Sequence[Path | str] = (),
+            say: Callable[[str], None] = lambda sentence: None) -> Comparison:
+    """Lay runs side by side (how they are parted: analysis.sides.sides). Raises AnalysisError, one line."""
+    needed = [metric.key for metric in METRICS if metric.key in KEYS or metric.key.startswith("lost_")]
+    one, other = sides(left, right, needed, say)
+    paired = set(one.seeds) == set(other.seeds)
+    found = [(metric, one.values(metric.key), other.values(metric.key)) for metric in _metrics(one, other)]
+    differences = [difference(a, b, paired) for _, a, b in found]
+    adjusted = holm([d.p for d in differences])
+    rows = [Row(metric, _estimate(one, metric.key), _estimate(other, metric.key), d, p, _verdict(d, p),
+                len(a.keys() & b.keys()) if paired else min(len(a), len(b)))
+            for (metric, a, b), d, p in zip(found, differences, adjusted, strict=True)]
+    return Comparison(one, other, paired, rows, _notes(one, other))
+
+
+def difference(left: Mapping[int, float], right: Mapping[int, float], paired: bool) -> Difference:
+    """right - left, of numbers by seed; `paired`: seed by seed, by the seeds that both have."""
+    seeds = sorted(left.keys() & right.keys()) if paired else []
+    a, b = ([side[seed] for seed in (seeds if paired else side)] for side in (left, right))
+    if not a or not b:
+        return Difference(math.nan, math.nan, math.nan, math.nan)
+    samples = [np.subtract(b, a)] if paired else [np.array(a), np.array(b)]
+    mean, size = float(np.mean(b) - np.mean(a)), float(np.abs([*a, *b]).max())
+    if min(len(a), len(b)) < 2:
+        return Difference(mean, math.nan, math.nan, math.nan)
+    if all(np.ptp(sample) <= _STEADY * size for sample in samples):
+        mean = 0.0 if abs(mean) <= _STEADY * size else mean
+        return Difference(mean, mean, mean, math.nan, True)
+    squares = [float(np.var(sample, ddof=1)) / len(sample) for sample in samples]  # of the means' standard errors
+    error = math.sqrt(sum(squares))
+    # Welch-Satterthwaite; with the differences of pairs as the one sample it is their number less one
+    freedom = sum(squares) ** 2 / sum(q**2 / (len(sample) - 1) for q, sample in zip(squares, samples, strict=True))
+    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom)) * error
+    return Difference(mean, mean - half, mean + half, 2 * float(stats.t.sf(abs(mean) / error, freedom)))
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """The p values after Holm's correction, in the same order; nan (not tested) stays and does not count."""
+    order = sorted((i for i, value in enumerate(p) if not math.isnan(value)), key=lambda i: p[i])
+    out, least = [math.nan] * len(p), 0.0
+    for rank, i in enumerate(order):
+        least = max(least, min(1.0, (len(order) - rank) * p[i]))
+        out[i] = least
+    return out
+
+
+def _verdict(found: Difference, p: float) -> str:
+    if found.steady:
+        return EQUAL if found.mean == 0 else CONSTANT
+    if math.isnan(p):
+        return UNTOLD
+    if p <= ALPHA:
+        return DIFFERS
+    return UNCLEAR if found.p <= ALPHA else NOISE
+
+
+def _metrics(left: Side, right: Side) -> list[Metric]:
+    """What is compared, in the order of KEYS; families of messages and reasons of losses where there are any."""
+    known, out = {metric.key: metric for metric in METRICS}, []
+    for key in KEYS:
+        if not key.endswith("*"):
+            out.append(known[key])
+            continue
+        names = {k: None for side in (left, right) for m in side.members for k in m.numbers if k.startswith(key[:-1])}
+        for name in names:
+            if not key.startswith("lost") and name in known or not any(
+                    value for side in (left, right) for value in side.values(name).values()):
+                continue
+            family = name.removeprefix(key[:-1])
+            out.append(known.get(name) or Metric("Overhead", f"{key[:-2]}, {family}", name,
+                                                 "bytes" if key.startswith("bytes") else "number"))
+    return [m for m in out if left.values(m.key) or right.values(m.key)]
+
+
+def _estimate(side: Side, key: str) -> Estimate:
+    return Summary("", [{key: value} for value in side.values(key).values()] or [{key: math.nan}]).estimate(key)
+
+
+def _notes(left: Side, right: Side) -> list[str]:
+    notes = []
+    for side in (left, right):
+        for member in side.members:
+            name = f"{side.label}, seed {member.run.seed} ({member.run.path.name})"
+            if member.invalid_because:
+                notes.append(f"{name} IS NOT VALID, its numbers are about the machine: {'; '.join(member.invalid_because)}")
+            if not member.correct:
+                notes.append(f"{name}: safety (nothing twice, unpublished, unsubscribed) is VIOLATED, see its report")
+            notes += [f"{name}: {note}" for note in member.notes]
+    return notes
+
+
+# --- the printed table -------------------------------------------------------------------------------------------
+
+_UNITS = {"share": (100, " %"), "bytes": (1, " B"), "rate": (1, " B/s"), "number": (1, ""), "count": (1, "")}
+
+
+def table(found: Comparison) -> str:
+    """The comparison as plain text."""
+    head = ["", "", found.left.label, found.right.label, "difference [95% CI]", "p", ""]
+    whole = min(len(found.left.members), len(found.right.members))
+    lines = [_cells(row, whole) for row in found.rows]
+    if found.single:
+        head, lines = [*head[:4], "difference"], [line[:5] for line in lines]
+    for above, line in zip(reversed(lines[:-1]), reversed(lines[1:]), strict=True):
+        line[0] = "" if line[0] == above[0] else line[0]
+    widths = [max(len(line[i]) for line in [head, *lines]) for i in range(len(head))]
+    shown = ["  ".join(cell.ljust(width) if i < 2 or i == 6 else cell.rjust(width)
+                       for i, (cell, width) in enumerate(zip(line, widths, strict=True))).rstrip() for line in [head, *lines]]
+    return "\n".join([_title(found), *shown, "", *_reading(found), *(f"note: {note}" for note in found.notes)])
+
+
+def _title(found: Comparison) -> str:
+    left, right = found.left, found.right
+    apart = [f"{key} {_word(a)} | {_word(b)}" for key, (a, b) in found.settings.items()]
+    more = f" and {len(apart) - 6} more" if len(apart) > 6 else ""
+    seeds = [", ".join(map(str, sorted(side.seeds))) for side in (left, right)]
+    return (f"{left.members[0].run.name}, {left.label} | {right.label}: seeds "
+            f"{seeds[0] if seeds[0] == seeds[1] else ' | '.join(seeds)}; "
+            + (f"apart in {', '.join(apart[:6])}{more}" if apart else "world and node settings are the same"))
+
+
+def _word(value: object) -> str:
+    return "unset" if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
+def _reading(found: Comparison) -> list[str]:
+    """What was tested and what came of it, in sentences."""
+    if found.single:
+        return ["One run on a side cannot tell a difference from noise: give several seeds a side for a verdict."]
+    pairs = f"seed by seed over {len(found.left.members)} seeds" if found.paired else (
+        f"{len(found.left.members)} runs and {len(found.right.members)}, of other seeds")
+    lines = [f"Test: {'paired' if found.paired else 'Welch'} t, {pairs}. p after Holm's correction for "
+             f"{found.tested} numbers tested at once."]
+    for verdict, words in ((DIFFERS, "Not noise"), (UNCLEAR, "Unclear, below 5% alone but not among so many"),
+                           (CONSTANT, "The same difference in every run, so nothing to test by")):
+        some = [_named(row.metric) for row in found.rows if row.verdict == verdict]
+        if some or verdict == DIFFERS:
+            lines.append(f"{words}: {'; '.join(some) or 'nothing'}.")
+    noise, equal = (sum(row.verdict == verdict for row in found.rows) for verdict in (NOISE, EQUAL))
+    return [*lines, f"Noise, as far as these runs tell: {noise} numbers. Equal in every run: {equal}."]
+
+
+def _named(metric: Metric) -> str:
+    """A label that is understood without the section above it."""
+    bare = metric.section == "Lost" or metric.key.startswith("latency")
+    return f"{metric.section.lower()}, {metric.label}" if bare else metric.label.rstrip(".")
+
+
+def _cells(row: Row, runs: int) -> list[str]:
+    """The line of a row; it says when it stands on fewer than `runs`."""
+    means = [row.left.mean, row.right.mean]
+    factor, unit = _UNITS.get(row.metric.form) or ((1, " s") if np.nanmax(np.abs(means)) >= 1 else (1000, " ms"))
+    d = row.difference
+    halves = [row.left.half, row.right.half, *([] if math.isnan(d.low) else [(d.high - d.low) / 2])]
+    digits = _digits([h * factor for h in halves if h > 0], [v * factor for v in [*means, d.mean]])
+
+    def text(x: float) -> str:
+        return f"{round(x * factor, digits) + 0.0:,.{digits}f}"
+
+    def side(estimate: Estimate) -> str:
+        if math.isnan(estimate.mean):
+            return "-"
+        return text(estimate.mean) + (f" ± {text(estimate.half)}" if estimate.runs > 1 else "") + unit
+
+    sign = "" if math.isnan(d.mean) or d.mean <= 0 else "+"
+    interval = "" if math.isnan(d.low) or d.steady else f" [{text(d.low)}, {text(d.high)}]"
+    change = "-" if math.isnan(d.mean) else f"{sign}{text(d.mean)}{interval}"
+    fewer = f" ({row.runs} of {runs} runs)" if row.runs < runs else ""
+    return [row.metric.section, row.metric.label, side(row.left), side(row.right), change,
+            "" if math.isnan(row.p) else "<0.001" if row.p < 0.001 else f"{row.p:.3f}", row.verdict + fewer]
+
+
+def _digits(halves: list[float], values: list[float]) -> int:
+    """So many that the narrowest interval shows two figures, or without intervals the numbers three."""
+    known = [abs(v) for v in values if v and not math.isnan(v)]
+    if halves:
+        return min(4, max(0, 1 - math.floor(math.log10(min(halves)))))
+    if not known or all(v == round(v) for v in known):
+        return 0
+    return min(4, max(0, 2 - math.floor(math.log10(max(known)))))
+
+
+# --- the files ---------------------------------------------------------------------------------------------------
+
+def check_name(path: Path) -> None:
+    """Whether a file's name says a format that `write` knows. Raises AnalysisError."""
+    if path.suffix not in (".json", ".csv"):
+        raise AnalysisError(f"{path}: its name says no format; end it with .json or .csv")
+
+
+def write(found: Comparison, path: Path) -> None:
+    """The comparison as JSON or CSV, by the name's end; numbers in s, shares and bytes. Raises AnalysisError."""
+    check_name(path)
+    try:
+        path.write_text(_as_json(found) if path.suffix == ".json" else _as_csv(found))
+    except OSError as error:
+        raise AnalysisError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _record(row: Row) -> dict[str, object]:
+    def plain(x: float) -> float | None:
+        return None if math.isnan(x) else x
+
+    def half(estimate: Estimate) -> float | None:
+        return estimate.half if estimate.runs > 1 else None
+
+    d = row.difference
+    return {"section": row.metric.section, "label": row.metric.label, "key": row.metric.key, "form": row.metric.form,
+            "left": plain(row.left.mean), "left_half": half(row.left), "left_runs": row.left.runs,
+            "right": plain(row.right.mean), "right_half": half(row.right), "right_runs": row.right.runs,
+            "difference": plain(d.mean), "low": plain(d.low), "high": plain(d.high), "p": plain(d.p),
+            "p_holm": plain(row.p), "verdict": "untold" if row.verdict == UNTOLD else row.verdict, "runs": row.runs}
+
+
+def _as_json(found: Comparison) -> str:
+    sides_ = [{"label": side.label, "seeds": side.seeds, "runs": [str(m.run.path) for m in side.members]}
+              for side in (found.left, found.right)]
+    test = None if found.single else "paired t" if found.paired else "Welch t"
+    return json.dumps({"scenario": found.left.members[0].run.name, "left": sides_[0], "right": sides_[1],
+                       "settings": {key: list(pair) for key, pair in found.settings.items()}, "confidence": CONFIDENCE,
+                       "test": test, "correction": "Holm", "tested": found.tested, "valid": found.valid,
+                       "numbers": [_record(row) for row in found.rows], "notes": found.notes}, indent=1) + "\n"
+
+
+def _as_csv(found: Comparison) -> str:
+    text, records = io.StringIO(), [_record(row) for row in found.rows]
+    writer = csv.DictWriter(text, list(records[0]) if records else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()

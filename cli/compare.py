@@ -1,0 +1,40 @@
+"""`roamcast compare`: runs of one scenario side by side, and which differences are noise."""
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from cli.errors import UserError
+from cli.run import INVALID
+
+HELP = "lay runs of one scenario side by side, and tell differences from noise"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN",
+                        help="run directories of one scenario; two are a side each, more are parted by their world and "
+                             "node settings")
+    parser.add_argument("--with", dest="right", type=Path, nargs="+", default=[], metavar="RUN",
+                        help="the runs of the right side, where settings do not tell")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the numbers too, as .json or .csv")
+
+
+def run(args: argparse.Namespace) -> int:
+    """0: done; 2: not runs to compare; 3: a run was not valid (see `roamcast run`), and so is the comparison."""
+    from analysis import AnalysisError, compare
+
+    try:
+        if args.out is not None:
+            compare.check_name(args.out)
+        found = compare.compare(args.runs, args.right, _say)
+        print(compare.table(found))
+        if args.out is not None:
+            compare.write(found, args.out)
+    except AnalysisError as error:
+        raise UserError(str(error)) from None
+    return 0 if found.valid else INVALID
+
+
+def _say(sentence: str) -> None:
+    print(f"roamcast: {sentence}", file=sys.stderr, flush=True)
