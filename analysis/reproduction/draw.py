@@ -58,10 +58,14 @@ def _curves(axes, panel: Panel, tables: Tables) -> None:
     if panel.log:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda x, _: f"{x:g}"))
+    shown = [point.mean for (name, _, _), point in tables.points.items()
+             if name == panel.name and not math.isnan(point.mean)]
     if panel.ylog:
         axes.set_yscale("symlog", linthresh=1)
-    elif not over_time and not panel.ylabel.endswith("(%)"):
-        axes.set_ylim(bottom=0)
+    elif shown:  # few seeds have bands wider than the means are apart
+        least = min(shown) if panel.quantity == "delivery" else min(0.0, *shown)
+        room = 0.08 * (max(shown) - least) or 1.0
+        axes.set_ylim(least - room * (least != 0), max(shown) + 2 * room)
     axes.set(xlabel=panel.xlabel, ylabel=panel.ylabel)
     if names:
         axes.legend(loc="best")
