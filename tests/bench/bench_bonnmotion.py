@@ -23,13 +23,12 @@ WAYPOINTS = 1_000_000
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for hosts in (100, 10_000):
-            movement = _million(hosts)
+            movement = million(hosts)
             for name in ("x.movements", "x.movements.gz"):
                 path = Path(folder) / name
                 _, seconds = _timed(lambda: mobility.write(movement, path))
                 print(f"write {hosts:6} hosts, {WAYPOINTS:,} waypoints, {name:15} {seconds:6.2f} s")
-                back, seconds = _timed(lambda: mobility.read(path))
-                assert sum(len(t.times) for t in back.trajectories) == WAYPOINTS
+                seconds = read(path)
                 print(f"read  {hosts:6} hosts, {WAYPOINTS:,} waypoints, {name:15} {seconds:6.2f} s")
     for hosts in (30, 100, 300, 1000, 3000):
         side = 600.0 * (hosts / 30) ** 0.5  # park-30's density
@@ -45,7 +44,14 @@ def main() -> None:
         print(f"positions of {hosts:4} hosts: {seconds / 3000 * 1e6:6.1f} us a call")
 
 
-def _million(hosts: int) -> mobility.Movement:
+def read(path: Path) -> float:
+    """CPU seconds to read a file of WAYPOINTS."""
+    back, seconds = _timed(lambda: mobility.read(path))
+    assert sum(len(t.times) for t in back.trajectories) == WAYPOINTS
+    return seconds
+
+
+def million(hosts: int) -> mobility.Movement:
     draw = np.random.default_rng(1)
     each = WAYPOINTS // hosts
     parts = [

@@ -1,7 +1,7 @@
 """The papers' simulator: link messages a second, and what a run costs as it grows.
 
-Run by name: python tests/bench/bench_overlay.py [--profile]. Target (issue 4): 150,000 link messages a second on one
-core. Times are of the processor.
+Run by name: python tests/bench/bench_overlay.py [--profile]. Target: 150,000 link messages a second on one core.
+Times are of the processor.
 """
 from __future__ import annotations
 

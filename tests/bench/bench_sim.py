@@ -1,7 +1,7 @@
 """The simulator with everything on: park-30 with all protocols, records and captures, on one core.
 
 Run by name: python tests/bench/bench_sim.py [scenario] [--profile]
-Targets (issue 2): 25 times real time, 30,000 node-level receptions a second. Times are of the processor.
+Targets: 25 times real time, 30,000 node-level receptions a second. Times are of the processor.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long encoding and decoding take, with all checks: the issue wants 25 us for an event of 10 attributes.
+"""How long encoding and decoding take, with all checks: the target is 25 us for an event of 10 attributes.
 
 Run by name: python tests/bench/bench_wire.py
 """

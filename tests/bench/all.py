@@ -1,0 +1,106 @@
+"""Every speed that docs/performance.md states, measured again; prints its tables in Markdown.
+
+Run by name, on a machine that does nothing else: python tests/bench/all.py [--write]
+With --write they take the place of the tables in the page. Times are of the processor, one core.
+"""
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+import mobility  # noqa: E402
+from emulation import overlay  # noqa: E402
+from node import wire  # noqa: E402
+from tests.bench import bench_bonnmotion, bench_filters, bench_medium, bench_sim, bench_wire  # noqa: E402
+
+PAGE = ROOT / "docs" / "performance.md"
+BEGIN, END = "<!-- measured: tests/bench/all.py --write -->\n", "<!-- end -->\n"
+Row = tuple[str, str, str, str]  # what, target, measured, the benchmark that tells more
+
+
+def simulator() -> Iterator[Row]:
+    found = bench_sim.run(ROOT / "topologies" / "park-30.toml")
+    seconds, name = found["seconds"], "bench_sim.py"
+    yield "`park-30` in `sim`, all protocols, records, captures", "25 x real time", f"{found['speed']:.1f} x", name
+    yield "message receptions by nodes", "30,000 /s", f"{found['messages'] / seconds:,.0f} /s", name
+
+
+def codec() -> Iterator[Row]:
+    message = bench_wire.samples()["DATA with EVENT, 10 attributes"]
+    datagram = wire.encode(bench_wire.ME, 1, [message])
+    both = (bench_wire.microseconds(wire.encode, bench_wire.ME, 1, [message])
+            + bench_wire.microseconds(wire.decode, datagram))
+    yield "wire encode and decode, all checks, an event of 10 attributes", "25 us", f"{both:.1f} us", "bench_wire.py"
+
+
+def matching() -> Iterator[Row]:
+    found = bench_filters.measure(bench_filters.selective, bench_filters.EVENTS)
+    yield ("events matched against 10,000 filters of 3 constraints, a selective equality", "20,000 /s",
+           f"{found['rate']:,.0f} /s", "bench_filters.py")
+
+
+def traces() -> Iterator[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x.movements"
+        mobility.write(bench_bonnmotion.million(100), path)
+        yield "a BonnMotion file of a million waypoints read", "3 s", f"{bench_bonnmotion.read(path):.2f} s", \
+            "bench_bonnmotion.py"
+
+
+def evaluation() -> Iterator[Row]:
+    rates = []
+    for protocol in ("strawman", "informed"):
+        found = overlay.run(overlay.Parameters.of({"protocol": protocol, "publish": 50.0}))
+        rates.append(f"{found['link_messages'] / found['cpu']:,.0f}")
+    yield ("link messages of the papers' simulator, 50 events/s, strawman and informed", "150,000 /s",
+           f"{' and '.join(rates)} /s", "bench_overlay.py")
+
+
+def medium() -> Iterator[str]:
+    yield "| hosts | our medium, x real time | ns-3.37 | receptions a second | us a reception |\n|---|---|---|---|---|\n"
+    for hosts in (30, 100, 300, 1000):
+        length = 100.0 if hosts <= 300 else 10.0
+        found = bench_medium.run(hosts, length)
+        yardstick = f"{bench_medium.NS3[hosts]:g}" if hosts in bench_medium.NS3 else ""
+        yield (f"| {hosts:,} | {length / found['seconds']:.1f} | {yardstick} "
+               f"| {found['receptions'] / found['seconds']:,.0f} "
+               f"| {1e6 * found['seconds'] / found['receptions']:.2f} |\n")
+
+
+def tables() -> Iterator[str]:
+    yield (f"Python {platform.python_version()}, {platform.machine()}, {_processor()}; "
+           f"load of the machine before it began: {os.getloadavg()[0]:.1f}.\n\n")
+    yield "| what | target | measured | more from |\n|---|---|---|---|\n"
+    for rows in (simulator, codec, matching, traces, evaluation):
+        for what, target, measured, name in rows():
+            yield f"| {what} | {target} | {measured} | `tests/bench/{name}` |\n"
+    yield "\nThe medium alone, `tests/bench/bench_medium.py`:\n\n"
+    yield from medium()
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return "unknown processor"
+
+
+def main() -> None:
+    text = ""
+    for piece in tables():
+        print(piece, end="", flush=True)
+        text += piece
+    if "--write" in sys.argv:
+        before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+        PAGE.write_text(before + BEGIN + text + END + rest.partition(END)[2], encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
