@@ -215,9 +215,13 @@ def _reading(found: Comparison) -> list[str]:
     if found.single:
         return ["One run on a side cannot tell a difference from noise: give several seeds a side for a verdict."]
     pairs = f"seed by seed over {len(found.left.members)} seeds" if found.paired else (
-        f"{len(found.left.members)} runs and {len(found.right.members)}, of other seeds")
+        f"{len(found.left.members)} runs and {len(found.right.members)}, not of the same seeds")
     lines = [f"Test: {'paired' if found.paired else 'Welch'} t, {pairs}. p after Holm's correction for "
              f"{found.tested} numbers tested at once."]
+    shared = sorted(set(found.left.seeds) & set(found.right.seeds))
+    if not found.paired and len(shared) > 1:
+        lines.append(f"Both sides have the seeds {', '.join(map(str, shared))}: with these alone the test is seed by seed, "
+                     "and sharper.")
     for verdict, words in ((DIFFERS, "Not noise"), (UNCLEAR, "Unclear, below 5% alone but not among so many"),
                            (CONSTANT, "The same difference in every run, so nothing to test by")):
         some = [_named(row.metric) for row in found.rows if row.verdict == verdict]

@@ -123,7 +123,12 @@ def test_worlds_are_told_apart_and_paired(tmp_path):
 def test_other_seeds_are_not_paired(tmp_path):
     found = compare(both(tmp_path, [0.8, 0.9, 1.0], [0.5, 0.6, 0.7], first=3))
     assert not found.paired and row(found, "ratio").difference.mean == pytest.approx(-0.3)
-    assert "Welch" in table(found) and "seeds 1, 2, 3 | 3, 4, 5" in table(found)
+    assert "Welch" in table(found) and "seeds 1, 2, 3 | 3, 4, 5" in table(found) and "sharper" not in table(found)
+
+
+def test_shared_seeds_are_hinted_at(tmp_path):
+    found = compare(both(tmp_path, [0.8, 0.9, 1.0], [0.5, 0.6]))
+    assert not found.paired and "the seeds 1, 2: with these alone" in table(found)
 
 
 def test_verdicts(tmp_path):
