@@ -12,9 +12,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    import topologies
     from cli.run import load
 
     for path in args.scenarios:
         scenario = load(path, {})
         print(f"{path}: in order: {len(scenario.names)} hosts, {scenario.run.duration:g} s in {scenario.run.world}")
+        for note in topologies.notes(scenario):
+            print(f"{path}: note: {note}")
     return 0

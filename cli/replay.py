@@ -10,6 +10,8 @@ from pathlib import Path
 from cli.errors import UserError
 
 HELP = "run one node again from its input journal"
+JOURNALS = ("a journal holds all that came in to a node, so that it can be run again; "
+            "`roamcast run --journal` keeps journals/N.journal for each node, `roamcast node --journal FILE` its own")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0: done, or the records are the same; 1: they differ."""
-    from node.journal import JournalError, replay
+    from node.journal import JournalError, NoJournal, replay
 
     until = float("inf") if args.until is None else args.until
     try:
@@ -31,11 +33,12 @@ def run(args: argparse.Namespace) -> int:
         for record in replayed:
             print(json.dumps(record))
     except JournalError as error:
-        raise UserError(str(error)) from None
+        raise UserError(f"{error}; {JOURNALS}" if isinstance(error, NoJournal) else str(error)) from None
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise UserError(f"{error.filename}: {error.strerror}") from None
+        what = f"; {JOURNALS}" if str(error.filename) == str(args.journal) else ""
+        raise UserError(f"{error.filename}: {error.strerror}{what}") from None
     return 0
 
 

@@ -28,12 +28,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0: done; 1: cut short; 2: nothing was started; 3: not valid, see the limits [run.fidelity]; 130: Ctrl-C."""
+    import topologies
     from cli import progress, watch
 
     given = {"run.world": args.world, "run.seed": args.seed, "run.journal": args.journal or None}
     scenario = load(args.scenario, {key: value for key, value in given.items() if value is not None})
     if args.watch and scenario.run.world == "sim":
         raise UserError("--watch: the simulator is over before one could look; it is for runs in real time")
+    for note in topologies.notes(scenario):
+        _say(f"note: {note}")
     shown = watch.for_terminal(sys.stderr, scenario.names) if args.watch else progress.for_terminal(sys.stderr)
     path, manifest = _record(scenario, args.out, shown)
     print(_told(path, manifest))

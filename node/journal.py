@@ -40,6 +40,10 @@ class JournalError(Exception):
     """A journal that cannot be replayed; the text is one line with file and line number."""
 
 
+class NoJournal(JournalError):
+    """Something else altogether, such as a node's records."""
+
+
 class _NumberedTimers:
     """An Environment that numbers the timers and tells when one fires; all else passes through."""
 
@@ -197,13 +201,15 @@ def replay(path: str | Path) -> Iterator[dict[str, object]]:
             if "journal" in line:
                 life = _begin(line)
                 continue
+            if life is None and "in" not in line:
+                raise NoJournal("not a journal")
             if life is None:
                 raise JournalError("an input before the first header line")
             broker, env = life
             env.time = float(line["t"])
             action = _action(broker, env, line)
         except JournalError as error:
-            raise JournalError(f"{where}: {error}") from None
+            raise type(error)(f"{where}: {error}") from None
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise JournalError(f"{where}: damaged line ({type(error).__name__}: {error}); "
                                "restore the file from a copy") from None

@@ -1,6 +1,7 @@
 """The scenario: its schema, its checks, and the library of named scenarios (the .toml files here)."""
 
+from topologies.notes import notes
 from topologies.problems import ScenarioError
 from topologies.scenario import Scenario, load
 
-__all__ = ["Scenario", "ScenarioError", "load"]
+__all__ = ["Scenario", "ScenarioError", "load", "notes"]

@@ -8,6 +8,7 @@ repeated from its own output.
 from __future__ import annotations
 
 import copy
+import difflib
 import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
@@ -152,9 +153,7 @@ def _read(path: Path) -> dict[str, Any]:
             raise ScenarioError([f"{path}: more than {MOST_BYTES >> 20} MiB; give a scenario, hosts' ways in a trace"])
         return tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n"))
     except FileNotFoundError:
-        raise ScenarioError(
-            [f"{path}: no such file; give a scenario, such as topologies/park-30.toml"]
-        ) from None
+        raise ScenarioError([f"{path}: no such file; {_instead(path)}"]) from None
     except OSError as error:
         raise ScenarioError([f"{path}: cannot be read: {error.strerror}; give a scenario file"]) from None
     except UnicodeDecodeError:
@@ -165,6 +164,18 @@ def _read(path: Path) -> dict[str, Any]:
         raise ScenarioError([f"{path}: lists or tables inside each other too deeply; give a scenario"]) from None
     except ValueError as error:  # a number of thousands of digits, a name with a zero byte
         raise ScenarioError([f"{path}: cannot be read: {error}; give a scenario in TOML"]) from None
+
+
+def _instead(path: Path) -> str:
+    """What to give for a scenario that is not there: the file whose name is like it, in the same folder."""
+    try:
+        names = sorted(file.name for file in path.parent.glob("*.toml"))
+    except (OSError, ValueError):
+        names = []
+    near = difflib.get_close_matches(path.name, names, 1, 0.8)
+    if (name := path.name + ".toml") in names:
+        near = [name]
+    return f"did you mean {path.with_name(near[0])}?" if near else "give a scenario, such as topologies/park-30.toml"
 
 
 def _override(tables: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:

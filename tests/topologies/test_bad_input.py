@@ -321,6 +321,10 @@ def test_all_problems_at_once(tmp_path):
 def test_no_such_scenario(tmp_path):
     with pytest.raises(topologies.ScenarioError, match=r"gone\.toml: no such file; give a scenario"):
         topologies.load(tmp_path / "gone.toml")
+    (tmp_path / "walk-30.toml").write_text("")
+    for name, meant in (("walk-30", "walk-30.toml"), ("walk30.toml", "walk-30.toml")):
+        with pytest.raises(topologies.ScenarioError, match=rf"{name}: no such file; did you mean .*/{meant}\?"):
+            topologies.load(tmp_path / name)
     with pytest.raises(topologies.ScenarioError, match="cannot be read"):
         topologies.load(tmp_path)
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")

@@ -313,3 +313,23 @@ def test_programs_of_single_hosts_are_written_as_they_were_read(tmp_path):
     assert [first.hosts.runs_node(k) for k in range(3)] == [True, False, True]
     written = first.to_toml()
     assert "[hosts.1]" in written and load(tmp_path, written) == first
+
+
+def test_notes_say_what_is_in_order_and_perhaps_not_meant(tmp_path):
+    def notes(tail: str) -> list[str]:
+        return topologies.notes(load(tmp_path, BASE + tail))
+
+    far = '[radio]\nmodel = "log_distance"\n'
+    reach = "radio: half of the broadcasts (6 Mbit/s) are received at 196 m, half of the unicasts (24 Mbit/s) at {} m"
+    assert notes("") == []
+    assert notes(far) == [reach.format(196)]
+    told, warning = notes(far + "data_sensitivity = -80\n")
+    assert told == reach.format(94)
+    assert warning.startswith("radio.data_sensitivity: -80 dBm with sensitivity = -88: beacons make neighbors between 94 and")
+    [note] = notes("[[workload.publish]]\nevent = { a = 1 }\n")
+    assert "nobody subscribes" in note
+    [note] = notes("[[workload.subscribe]]\nfilter = 'a exists'\n")
+    assert "nothing is published" in note
+    [note] = notes("[workload]\npublish_interval = 0\n")
+    assert "nothing is published" in note
+    assert notes("[[workload.subscribe]]\nfilter = 'a exists'\n[[workload.publish]]\nevent = { a = 1 }\n") == []
