@@ -193,10 +193,11 @@ class Neighbors:
         if entry is None or entry.peer != sender:
             return self._heard_unfamiliar(entry, sender, counter)
         if not entry.accepts(counter):
-            if entry.strange >= STRANGE:
-                entry.strange = 0
-                self._conflict(sender.node, sender.epoch, sender.epoch)
-            return False
+            if entry.strange < STRANGE:
+                return False
+            entry.strange = 0
+            self._conflict(sender.node, sender.epoch, sender.epoch)
+            return self._was_forged(entry) and self._begin(entry, sender, counter, "silent")
         entry.heard_at = self._env.now()
         return True
 
@@ -219,16 +220,26 @@ class Neighbors:
                 return False
         elif sender.epoch < entry.peer.epoch:
             # late datagrams of the life before are no wonder for a moment; afterwards somebody lives it
-            if now - entry.since > 2 * entry.interval:
-                entry.strange += 1
-                if entry.strange >= STRANGE:
-                    entry.strange = 0
-                    self._conflict(sender.node, sender.epoch, entry.peer.epoch)
-            return False
-        else:
-            self._down(entry, "restarted")
-        self._table[sender.node] = Neighbor(sender, counter, now, self._config.hello_interval)
+            entry.strange += now - entry.since > 2 * entry.interval
+            if entry.strange < STRANGE:
+                return False
+            entry.strange = 0
+            self._conflict(sender.node, sender.epoch, entry.peer.epoch)
+            return self._was_forged(entry) and self._begin(entry, sender, counter, "silent")
+        return self._begin(entry, sender, counter, "restarted")
+
+    def _begin(self, entry: Neighbor | None, sender: Peer, counter: int, reason: str) -> bool:
+        """A life is heard for the first time; `entry`, another life of its id, is over for this reason."""
+        if entry is not None:
+            self._down(entry, reason)
+        self._table[sender.node] = Neighbor(sender, counter, self._env.now(), self._config.hello_interval)
         return True
+
+    def _was_forged(self, entry: Neighbor) -> bool:
+        """Whether the counter or epoch that makes a living node look old may be a stranger's: nothing that fits
+        it has come for as long as a neighbor may be silent. With a secret it cannot be, and what looks old is
+        a replay."""
+        return not self._config.secret and self._env.now() - entry.heard_at > entry.patience
 
     def _make_room(self, now: float) -> bool:
         """Forget whoever is silent longest, of those that are no neighbors; False if all are heard now."""
