@@ -45,7 +45,7 @@ def main() -> None:
     if "--profile" in sys.argv:
         profile = cProfile.Profile(time.process_time)
         profile.runcall(run, path)
-        pstats.Stats(profile).sort_stats("tottime").print_stats(40)
+        pstats.Stats(profile).sort_stats("cumulative").print_stats(70)
         return
     for what, overrides in (("records and captures", {}), ("records only", {"run.capture": False}),
                             ("records, captures, journals", {"run.journal": True})):
