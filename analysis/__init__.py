@@ -50,7 +50,8 @@ def analyse(run_dirs: str | Path | Sequence[str | Path], master: str | None = No
 
 def title(run) -> str:
     """One line: which run this is and what counts in it."""
-    return (f"{run.name}: {len(run.hosts)} hosts, {run.ended:g} s in {run.world}, seed {run.seed}; events published "
+    from analysis.setting import lasted
+    return (f"{run.name}: {len(run.hosts)} hosts, {lasted(run)}, seed {run.seed}; events published "
             f"{run.window[0]:g}-{run.window[1]:g} s, grace {run.grace:g} s, deadline {run.deadline:g} s")
 
 

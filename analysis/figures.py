@@ -16,6 +16,8 @@ import pandas as pd
 matplotlib.use("svg")
 from matplotlib.figure import Figure  # noqa: E402  the backend must be chosen first
 
+from analysis.summary import seconds  # noqa: E402
+
 INK, FAINT, GRID = "#010101", "#020202", "#030303"
 MAIN, BOUND, WARM, QUIET = "#0a0101", "#0a0202", "#0a0303", "#0a0404"
 _VARIABLES = {INK: "--ink", FAINT: "--faint", GRID: "--rule", MAIN: "--main", BOUND: "--bound", WARM: "--warm",
@@ -52,6 +54,11 @@ def _svg(draw, label: str, width: float = 6.4, height: float = 2.9) -> str:
     return text.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
 
 
+def _legend(axes) -> None:
+    """Above the drawing, where no curve is."""
+    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0.2)
+
+
 def delivery_over_time(bins: pd.DataFrame, width: float, window: tuple[float, float], bounded: bool) -> str:
     """Delivery ratio and bound of the events published in each bin."""
     def draw(axes) -> None:
@@ -65,14 +72,14 @@ def delivery_over_time(bins: pd.DataFrame, width: float, window: tuple[float, fl
         axes.fill_between(edges, np.append(ratio, ratio[-1:]), step="post", color=MAIN, alpha=0.15, linewidth=0)
         axes.set(ylim=(0, 1.03), xlim=window, xlabel="published at (s)")
         axes.yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0))
-        axes.legend(loc="lower left", ncols=2)
+        _legend(axes)
     return _svg(draw, "Delivery ratio over the time of publication, beside the physical bound")
 
 
 def latency(percentiles: np.ndarray) -> str:
     """The distribution of latency, from percentiles 0 to 100 in s."""
     def draw(axes) -> None:
-        milliseconds = np.maximum(percentiles * 1000, 0.1)
+        milliseconds = np.maximum(percentiles * 1000, 0.01)
         axes.plot(milliseconds, np.arange(101) / 100, color=MAIN)
         axes.fill_between(milliseconds, np.arange(101) / 100, color=MAIN, alpha=0.15, linewidth=0)
         if milliseconds[-1] / milliseconds[1] > 50:
@@ -80,7 +87,7 @@ def latency(percentiles: np.ndarray) -> str:
             axes.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda x, _: f"{x:g}"))
         for place in (50, 95):
             axes.axhline(place / 100, color=FAINT, linewidth=0.8, linestyle=(0, (3, 3)))
-            axes.annotate(f"{place} %: {milliseconds[place]:.0f} ms", (milliseconds[place], place / 100), xytext=(8, -13),
+            axes.annotate(f"{place} %: {seconds(percentiles[place])}", (milliseconds[place], place / 100), xytext=(8, -13),
                           textcoords="offset points", fontsize=9)
             axes.plot([milliseconds[place]], [place / 100], "o", color=MAIN, markersize=5)
         axes.set(ylim=(0, 1.03), xlabel="latency (ms)")
@@ -131,7 +138,7 @@ def shape(samples: pd.DataFrame) -> str:
         axes.step(samples["t"], samples["partitions"], where="mid", color=BOUND, label="radio partitions", linewidth=1.8)
         axes.set(xlabel="time (s)", ylim=(0, None), xlim=(0, float(samples["t"].iloc[-1])))
         axes.yaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True))
-        axes.legend(loc="upper right", ncols=2)
+        _legend(axes)
     return _svg(draw, "Tree fragments and radio partitions over time")
 
 

@@ -9,12 +9,12 @@ import jinja2
 import numpy as np
 import pandas as pd
 
-from analysis import figures
+from analysis import codes, figures, setting
 from analysis.errors import AnalysisError
 from analysis.outages import WAITED, survival
 from analysis.playback import playback
 from analysis.study import Study, share
-from analysis.summary import Summary
+from analysis.summary import Summary, seconds
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _OUTCOMES = {
@@ -32,12 +32,14 @@ def write(whole: Study, summary: Summary) -> Path:
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True,
                                      trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"percent": _percent, "time": _time, "number": _number}
+    sections, more = setting.scenario(whole.run)
     text = environment.get_template("report.html").render(
-        run=whole.run, summary=summary, n=whole.numbers, charts=_charts(whole), outcome=_outcome(whole),
+        run=whole.run, headline=setting.headline(whole.run), facts=setting.facts(whole.run), sections=sections,
+        lines_left_out=more, summary=summary, n=whole.numbers, charts=_charts(whole), outcome=_outcome(whole),
         fidelity=_flat(whole.run.manifest.get("fidelity")), violations=whole.violations, losses=_losses(whole),
         sent=_sent(whole), repairs=whole.repairs.to_dict("records"), lost_links=whole.links["lost"],
         event_kinds=_groups(whole.parts.kinds, "kind"), nodes=_hosts(whole, whole.parts.nodes, "node"),
-        sources=_hosts(whole, whole.parts.sources, "source"), drops=whole.drops.to_dict("records"),
+        sources=_hosts(whole, whole.parts.sources, "source"), drops=whole.drops.to_dict("records"), codes=codes,
         traffic=whole.traffic, bin_width=whole.parts.bin_width, not_a_number=math.nan, left_out=left_out, has_map=bool(data["ways"]),
         data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
         style=(_TEMPLATES / "report.css").read_text(), script=(_TEMPLATES / "map.js").read_text())
@@ -98,9 +100,18 @@ def _flat(found: object) -> list[tuple[str, str]]:
         elif isinstance(value, list):
             lines.append((name, "; ".join(map(str, value)) or "nothing"))
         else:
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            lines.append((name, f"{value:g}" if number else str(value)))
+            lines.append((name, _plain(value)))
     return lines
+
+
+def _plain(value: object) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "–", True: "yes", False: "no"}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float) and math.isfinite(value):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return str(value)
 
 
 def _losses(whole: Study) -> list[dict]:
@@ -144,7 +155,7 @@ def _percent(x: float) -> str:
 def _time(x: float) -> str:
     if x is None or math.isnan(x):
         return "–"
-    return f"{x * 1000:,.0f}\u00a0ms" if x < 1 else f"{x:,.2f}\u00a0s"
+    return seconds(x).replace(" ", "\u00a0")
 
 
 def _number(x: float, digits: int = 0) -> str:

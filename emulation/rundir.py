@@ -55,7 +55,7 @@ class RunDirectory:
                 raise RunDirError(f"{path}: exists already; choose another with --out, or remove it") from None
             raise _cannot_be_made(path, error) from None
         self.manifest: dict[str, object] = {
-            "roamcast": __version__, "world": world, "outcome": RUNNING, "reason": None,
+            "roamcast": __version__, "commit": _commit(Path(__file__).parent.parent / ".git"), "world": world, "outcome": RUNNING, "reason": None,
             "ended": 0.0, "started": _wall(), "stopped": None, "seconds": None, "machine": _machine(),
             "packages": _versions(), "fidelity": {}}
         self._began = time.monotonic()
@@ -149,6 +149,25 @@ def _wall() -> str:
 def _machine() -> dict[str, object]:
     return {"system": platform.system(), "release": platform.release(), "architecture": platform.machine(),
             "cpus": os.cpu_count(), "python": sys.version.split()[0]}
+
+
+def _commit(git: Path) -> str | None:
+    """The commit that a checkout's .git names; None for what is not one (a package, a linked worktree)."""
+    try:
+        head = (git / "HEAD").read_text().strip()
+        if not head.startswith("ref: "):
+            return _hash(head)
+        name = head.removeprefix("ref: ")
+        if (git / name).is_file():
+            return _hash((git / name).read_text().strip())
+        packed = (line.split() for line in (git / "packed-refs").read_text().splitlines())
+        return next((_hash(words[0]) for words in packed if words[1:] == [name]), None)
+    except (OSError, ValueError):  # of UTF-8, too
+        return None
+
+
+def _hash(text: str) -> str | None:
+    return text if re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", text) else None
 
 
 def _versions() -> dict[str, str]:

@@ -99,11 +99,12 @@
   function draw() {
     const [left, bottom, right, top] = data.box;
     const { pen, width, height } = fit(canvas, Math.max(0.45, Math.min(1, (top - bottom) / (right - left))));
-    const margin = 22, zoom = Math.min((width - 2 * margin) / (right - left), (height - 2 * margin) / (top - bottom));
-    const x0 = (width - zoom * (right - left)) / 2, y0 = (height - zoom * (top - bottom)) / 2;
+    const margin = 22, foot = 22;  // below the area there is room for the scale
+    const zoom = Math.min((width - 2 * margin) / (right - left), (height - 2 * margin - foot) / (top - bottom));
+    const x0 = (width - zoom * (right - left)) / 2, y0 = (height - foot - zoom * (top - bottom)) / 2;
     const t = now;
     const up = alive(t);
-    const at = data.ways.map((_, h) => { const p = place(h, t); return p && [x0 + zoom * (p[0] - left), height - y0 - zoom * (p[1] - bottom)]; });
+    const at = data.ways.map((_, h) => { const p = place(h, t); return p && [x0 + zoom * (p[0] - left), height - foot - y0 - zoom * (p[1] - bottom)]; });
     const seen = ([i, j]) => at[i] && at[j];
     const radio = links(data.radio, t).filter(seen), tree = links(data.tree, t).filter(seen);
     const partition = groups(radio), fragment = groups(tree), { leader, seeking } = standings(t);
@@ -121,6 +122,7 @@
     if ($("show-radio").checked) { pen.strokeStyle = ink.radio; pen.lineWidth = 1; line(radio); }
     pen.lineWidth = 3.5;
     for (const [f, paint] of color) { pen.strokeStyle = paint; line(tree.filter(([i]) => fragment[i] === f)); }
+    drawScale(pen, zoom * 10, Math.max(margin, x0), height - 12, width - 2 * Math.max(margin, x0));
     const size = Math.max(4, Math.min(8, 60 / Math.sqrt(hosts)));
     pen.font = "600 11px system-ui, sans-serif"; pen.textAlign = "center";
     at.forEach((p, h) => {
@@ -147,6 +149,28 @@
     slider.value = Math.round(t);
     slider.setAttribute("aria-valuetext", clock.textContent);
     drawStrip();
+  }
+
+  // bars of a round length and of the radio range; `meter` is in pixels, and so is the room to the right of x
+  function drawScale(pen, meter, x, y, room) {
+    const power = 10 ** Math.floor(Math.log10(room / 4 / meter));
+    const round = [5, 2, 1].map((k) => k * power).find((m) => m * meter <= room / 4);
+    pen.font = "11px system-ui, sans-serif"; pen.textAlign = "left"; pen.textBaseline = "middle";
+    pen.strokeStyle = pen.fillStyle = ink.faint; pen.lineWidth = 1.5;
+    const bar = (length, text) => {
+      pen.beginPath();
+      for (const end of [x, x + length]) { pen.moveTo(end, y - 4); pen.lineTo(end, y + 4); }
+      pen.moveTo(x, y); pen.lineTo(x + length, y); pen.stroke();
+      pen.fillText(text, x + length + 6, y);
+      x += length + 6 + pen.measureText(text).width + 26;
+    };
+    const start = x;
+    bar(round * meter, `${round} m`);
+    if (typeof data.range === "number") {
+      const text = `radio range ${data.range} m`, length = data.range * meter;
+      if (x - start + length + 6 + pen.measureText(text).width <= room) bar(length, text); else pen.fillText(text, x, y);
+    }
+    pen.textBaseline = "alphabetic";
   }
 
   function drawStrip() {

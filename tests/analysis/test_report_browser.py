@@ -62,7 +62,7 @@ def move_slider(browser, value: int) -> None:
 def test_the_page_is_whole_and_without_errors(browser):
     assert "made" in browser.title
     assert len(browser.find_elements(By.CSS_SELECTOR, "svg.chart")) >= 6
-    assert browser.find_element(By.ID, "correctness").text.startswith("Correct")
+    assert browser.find_element(By.ID, "correctness").text.startswith("Safety holds")
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 
