@@ -180,6 +180,7 @@ def test_what_cannot_be_used_is_one_sentence(run, tmp_path):
 
 def test_who_has_no_journal_is_told_what_one_is(tmp_path, records):
     for path, found in ((tmp_path / "1.journal", "No such file or directory"), (records, "not a journal")):
-        with pytest.raises(UserError, match=f"{path.name}(:1)?: {found}; a journal holds .*roamcast run --journal") as error:
+        sentence = f"{path.name}(:1)?: {found}; a journal holds .*roamcast run --journal"
+        with pytest.raises(UserError, match=sentence) as error:
             roamcast(path)
         assert "\n" not in str(error.value)

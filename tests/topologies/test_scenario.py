@@ -325,7 +325,7 @@ def test_notes_say_what_is_in_order_and_perhaps_not_meant(tmp_path):
     assert notes(far) == [reach.format(196)]
     told, warning = notes(far + "data_sensitivity = -80\n")
     assert told == reach.format(94)
-    assert warning.startswith("radio.data_sensitivity: -80 dBm with sensitivity = -88: beacons make neighbors between 94 and")
+    assert warning.startswith("radio.data_sensitivity: -80 dBm with sensitivity = -88: beacons make neighbors between 94 ")
     [note] = notes("[[workload.publish]]\nevent = { a = 1 }\n")
     assert "nobody subscribes" in note
     [note] = notes("[[workload.subscribe]]\nfilter = 'a exists'\n")
