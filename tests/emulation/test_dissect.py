@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
+from pathlib import Path
 
 import pytest
 from scapy.all import ARP, IP, UDP, Ether, Raw, rdpcap, wrpcap
@@ -12,6 +14,7 @@ from emulation import dissect
 from node import filters, schema, wire
 from node.ids import Peer
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "emulation.md"
 ME = Peer(17, 3)
 EVENT = wire.Event(
     17, 3, 9, 12.5, 2, {"kind": 'te"mp', "on": True, "n": -1, "f": 1.5, "b": b"\x01", "é": 2**53}, b"payload"
@@ -135,6 +138,18 @@ def test_a_capture_is_told_a_line_a_frame(capture):
     ours.write_text("a text")
     with pytest.raises(ValueError, match=r"air\.pcap: not a capture; give a pcap file"):
         list(dissect.lines(ours))
+
+
+def test_the_page_shows_how_scapy_reads_a_capture(tmp_path, monkeypatch, capsys):
+    [example] = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "captures").mkdir()
+    frames = [frame(wire.encode(Peer(sender, 1), 1, MESSAGES)) for sender in (1, 2)]
+    wrpcap(str(tmp_path / "captures" / "3.pcap"), frames)
+    monkeypatch.chdir(tmp_path)
+    exec(example, {})
+    shown = capsys.readouterr().out
+    assert "sender    = 2" in shown and "sender    = 1" not in shown
+    assert shown.endswith("['HELLO', 'DATA', 'ACK', 'DATA']\n")
 
 
 def test_scapy_reads_every_message_of_the_schema():
