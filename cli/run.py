@@ -11,6 +11,7 @@ from cli.errors import INTERRUPTED, UserError
 HELP = "run a scenario, analyse it and print the delivery table"
 CUT_SHORT = 1  # exit code: the run is shorter than it was to be: disk full, a process killed
 INVALID = 3  # exit code: it did not keep to real time, or something befell it that is not in the scenario
+MOST_TOLD = 20  # problems of a workload at once
 ROOM = 1 << 26  # bytes that an analysis should find free
 
 
@@ -62,7 +63,7 @@ def load(path: Path, overrides: dict[str, object]):
     except topologies.ScenarioError as error:
         raise UserError(str(error)) from None
     except WorkloadError as error:
-        raise UserError(f"{path}: {error}") from None
+        raise UserError("\n".join(f"{path}: {problem}" for problem in str(error).splitlines()[:MOST_TOLD])) from None
     return scenario
 
 

@@ -10,31 +10,32 @@ import random
 from collections.abc import Callable, Collection
 
 from emulation import chance
-from node.clients import MAX_PAYLOAD
 from node.filters import FilterError, parse
 from node.filters.language import check_attributes
+from topologies.problems import one_line
 
 CLIENT = "app"
 
 
 class WorkloadError(Exception):
-    """A filter or an event of the workload that no node would take; str() names the key and the cure."""
+    """Filters or events of the workload that no node would take; str() has a line for each, with key and cure."""
 
 
 def check_workload(workload) -> None:
-    """What only the node's filter language can tell of a workload. Raises WorkloadError at the first fault."""
-    if workload.payload > MAX_PAYLOAD:
-        raise WorkloadError(f"workload.payload: found {workload.payload}; at most {MAX_PAYLOAD} bytes")
+    """What only the node's filter language can tell of a workload. Raises WorkloadError with all of it."""
+    problems = []
     for k, entry in enumerate(workload.subscribe):
         try:
             parse(entry.filter)
         except FilterError as error:
-            raise WorkloadError(f"workload.subscribe[{k}].filter: {error}") from None
+            problems.append(f"workload.subscribe[{k}].filter: {error}")
     for k, entry in enumerate(workload.publish):
         try:
             check_attributes(entry.event)
         except FilterError as error:
-            raise WorkloadError(f"workload.publish[{k}].event: {error}") from None
+            problems.append(f"workload.publish[{k}].event: {error}")
+    if problems:
+        raise WorkloadError("\n".join(map(one_line, problems)))
 
 
 class Workload:

@@ -41,6 +41,7 @@ class Supervisor:
         self._medium_pid = -1
         self._medium: Channel | None = None
         self._report: dict | None = None  # the medium's last word
+        self._order = 0
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._wake, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -109,7 +110,8 @@ class Supervisor:
         return time.monotonic() - self._began
 
     def _at(self, at: float, action: Callable[[], None]) -> None:
-        heappush(self._due, (at, id(action), action))
+        self._order += 1  # what is due at one time is done in the order in which it was asked for
+        heappush(self._due, (at, self._order, action))
 
     def _tell(self, host: int, what: str, record: str | None = None, **fields: object) -> None:
         order: dict[str, object] = {"host": host, "do": what}

@@ -2,10 +2,13 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import ValidationError
 
 from emulation.clock import Clock
 from emulation.workload import Workload, WorkloadError, check_workload
+from node.clients import MAX_FILTERS_PER_CLIENT, MAX_PAYLOAD
 from topologies.scenario import Publish, Subscribe
+from topologies.workload import MOST_FILTERS
 from topologies.workload import Workload as Table
 
 
@@ -16,11 +19,25 @@ def table(**keys) -> Table:
 @pytest.mark.parametrize("keys, place", [
     ({"subscribe": (Subscribe(filter="n exists"), Subscribe(filter="value >"))}, r"workload\.subscribe\[1\]\.filter: "),
     ({"publish": (Publish(event={"a" * 300: 1}),)}, r"workload\.publish\[0\]\.event: "),
-    ({"kinds": 2, "payload": 50_000}, r"workload\.payload: found 50000; at most 32768 bytes"),
 ])
 def test_what_no_node_would_take_is_named_with_its_key(keys, place):
     with pytest.raises(WorkloadError, match=place):
         check_workload(table(**keys))
+
+
+def test_the_tables_bounds_are_the_nodes():
+    assert table(payload=MAX_PAYLOAD).payload == MAX_PAYLOAD and MOST_FILTERS == MAX_FILTERS_PER_CLIENT
+    with pytest.raises(ValidationError, match=f"less than or equal to {MAX_PAYLOAD}"):
+        table(payload=MAX_PAYLOAD + 1)
+
+
+def test_all_of_it_is_told_at_once_a_line_each():
+    plan = table(subscribe=(Subscribe(filter="value\n>"), Subscribe(filter="(")),
+                 publish=(Publish(event={"": 1}),))
+    with pytest.raises(WorkloadError) as error:
+        check_workload(plan)
+    assert [told.split(": ")[0] for told in str(error.value).split("\n")] == [
+        "workload.subscribe[0].filter", "workload.subscribe[1].filter", "workload.publish[0].event"]
 
 
 class Diary:
