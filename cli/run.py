@@ -117,8 +117,7 @@ def analyse(paths: list[Path], master: str | None, out: Path | None = None) -> N
     try:
         if out is not None:
             means.check_name(out)
-        which = paths[0] if len(paths) == 1 else f"{len(paths)} runs"
-        print(f"Analysing {which} (Spark) ...", file=sys.stderr, flush=True)
+        print(f"Analysing {f'{len(paths)} runs ' if len(paths) > 1 else ''}(Spark) ...", file=sys.stderr, flush=True)
         summary = analysis.analyse(paths, master)
         if out is not None:
             means.write(summary, out)

@@ -66,6 +66,17 @@ def test_the_page_is_whole_and_without_errors(browser):
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 
+def test_the_page_says_what_was_run(browser):
+    assert browser.find_element(By.ID, "setting").text == (
+        "8 hosts · 60 s, simulated (sim) · seed 4 · random_waypoint in 400 × 400 m · radio unit_disk, range 150 m")
+    scenario = browser.find_element(By.ID, "scenario")
+    assert scenario.text == "The scenario"  # closed
+    scenario.find_element(By.TAG_NAME, "summary").click()
+    rows = [row.text for row in scenario.find_elements(By.TAG_NAME, "tr")]
+    assert "area [400.0, 400.0]" in rows and "[radio]" in rows and "seed 4" in rows
+    scenario.find_element(By.TAG_NAME, "summary").click()
+
+
 def test_the_page_asks_the_network_for_nothing(browser):
     page = browser.current_url
     browser.get(page)

@@ -208,7 +208,8 @@ def test_a_runs_name_is_never_a_path(name, folder):
 WORDS = [["run"], ["run", "a.toml", "b.toml"], ["run", "a.toml", "--seed", "x"], ["run", "a.toml", "--out"],
          ["run", "walk.toml", "--seed", "-1"], ["run", "walk.toml", "--world", "mars"], ["run", "walk.toml", "--out", ""],
          ["run", "walk.toml", "--out", "walk.toml/x"], ["run", "walk.toml", "--bogus"], ["check"], ["check", "."],
-         ["analyse"], ["analyse", "gone"], ["analyse", "walk.toml"], ["analyse", ""], ["replay"], ["replay", "."],
+         ["analyse"], ["analyse", "gone"], ["analyse", "walk.toml"], ["analyse", ""],
+         ["analyse", "gone", "--out", "means.txt"], ["analyse", "\x1b[31mred", "--out", "gone/means.csv"], ["replay"], ["replay", "."],
          ["replay", "walk.toml"], ["pub"], ["sub"], ["node"], ["node", "--id", "x"], ["exec"], ["exec", "gone", "0", "ls"],
          ["overlay", "x"], ["reproduce", "x"], ["\x1b[31mred"], ["\u00e9\n"], ["--bogus"], ["../run"], ["main"]]
 
