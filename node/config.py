@@ -52,7 +52,7 @@ class NodeConfig:
     secret: str = ""  # shared key of authenticated datagrams; empty: none
 
     # neighbors
-    hello_interval: float = 1.0  # s, +-10% jitter
+    hello_interval: float = 0.5  # s, +-10% jitter
     hello_losses: int = 3  # missed beacons in a row that end a neighbor (more where its beacons get lost)
     hello_up: int = 3  # beacons of the last `hello_window` needed to begin one
     hello_window: int = 8  # beacons remembered (at most 16)
@@ -70,8 +70,8 @@ class NodeConfig:
     data_rate: float = 24e6  # bit/s, at which it sends unicasts
 
     # tree
-    leader_interval: float = 1.0  # s between a leader's beacons down the tree
-    leader_losses: int = 5  # missed leader beacons that make a parent link dead
+    leader_interval: float = 2.0  # s between a leader's beacons down the tree
+    leader_losses: int = 2  # missed leader beacons that make a parent link dead
     request_wait: float = 0.15  # s that replies to a route request are collected
     request_attempts: int = 3  # route requests before an orphan elects itself
     request_hops: int = 8  # hops that a route request travels on a tree
@@ -92,7 +92,7 @@ class NodeConfig:
     traffic_interval: float = 1.0  # s between two traffic records
 
     def faults(self) -> Iterator[tuple[str, str, str]]:
-        """(key, what was found, what it takes) of each number out of bounds and each pair that does not fit."""
+        """(key, what was found, what it takes) of each number out of bounds and each pair that cannot be."""
         for key, (low, high) in LIMITS.items():
             value = getattr(self, key)
             if not low <= value <= high:
@@ -100,7 +100,8 @@ class NodeConfig:
         if len(self.secret) > SECRET:
             yield "secret", f"{len(self.secret)} characters", f"at most {SECRET}"
         if self.hello_up > self.hello_window:
-            yield "hello_up", f"{self.hello_up} of the last {self.hello_window} beacons", "at most hello_window"
+            found = f"{self.hello_up} of the last {self.hello_window} beacons"
+            yield "hello_up", found, "at most hello_window"
         if not self.rto_min <= self.rto_initial <= self.rto_max:
             within = f"a number between rto_min = {self.rto_min:g} and rto_max = {self.rto_max:g}"
             yield "rto_initial", f"{self.rto_initial:g}", within

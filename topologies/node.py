@@ -26,7 +26,7 @@ class Node(Section):
     )
     secret: str = Field("", max_length=1024, description="shared key of authenticated datagrams; empty: none")
 
-    hello_interval: Timer = Field(1.0, le=3600, description="s: between two beacons, +-10%")
+    hello_interval: Timer = Field(0.5, le=3600, description="s: between two beacons, +-10%")
     hello_losses: int = Field(3, ge=1, le=16, description="missed beacons in a row that end a neighbor")
     hello_up: int = Field(
         3, ge=1, le=16, description="beacons of the last hello_window that begin a neighbor"
@@ -52,8 +52,8 @@ class Node(Section):
         24e6, ge=1e3, le=1e11, description="bit/s: of unicasts; that of [radio] by default"
     )
 
-    leader_interval: Timer = Field(1.0, le=3600, description="s: between a leader's beacons down the tree")
-    leader_losses: int = Field(5, ge=1, le=1000, description="missed leader beacons that end a parent link")
+    leader_interval: Timer = Field(2.0, le=3600, description="s: between a leader's beacons down the tree")
+    leader_losses: int = Field(2, ge=1, le=1000, description="missed leader beacons that end a parent link")
     request_wait: Timer = Field(0.15, le=60, description="s: replies to a route request are collected")
     request_attempts: int = Field(
         3, ge=1, le=100, description="route requests before an orphan elects itself"

@@ -302,7 +302,7 @@ class Join:
             tree.gain(node, message.nonce, parent=True)
 
     def held_open(self, far: NodeId, nonce: int) -> None:
-        """The far end holds this link open: open it too if that was granted, or say that it is not open here."""
+        """The far end holds this link open: open it too if that was granted, or say that it is closed here."""
         link = LinkId.between(self._me, far, nonce)
         if self.granted(link):
             self.opened(link)

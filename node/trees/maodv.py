@@ -83,7 +83,7 @@ class Maodv:
             self.lose(link, reason, tell=reason == "channel")
 
     def suspected(self, peer: Peer) -> None:
-        """Ask over the tree link, to a parent or a child: no answer says sooner than silence that it is gone."""
+        """Ask over the link, to a parent or a child: no answer says sooner than silence that it is gone."""
         link = self.links.get(peer.node)
         if link is not None:
             self.core.relay_to(peer.node, wire.Probe(link.nonce),

@@ -129,7 +129,8 @@ class Core:
         status = self.tree.status()
         self.broadcast(wire.Hello(
             sequence=1, interval=1000, heard=tuple(entry[0] for entry in self.heard.values()),
-            hearing=len(self.heard), leader=status.leader, depth=status.depth, seeking=status.seeking, digests=()))
+            hearing=len(self.heard), leader=status.leader, depth=status.depth, seeking=status.seeking,
+            digests=()))
 
     def forget(self, node, reason):
         entry = self.heard.pop(node)

@@ -119,7 +119,7 @@ def test_a_crashed_node_returns_with_a_new_epoch_and_finds_its_place():
     world.brokers[0].attach("p", print)
     world.run(1.0)
     world.crash(1)
-    world.run(1.0)
+    world.run(0.3)
     world.boot(1)
     settle(world)
     world.brokers[0].publish("p", {"x": 1})
@@ -141,15 +141,18 @@ def test_a_node_that_stops_says_so_and_its_links_end_at_once():
 
 
 def test_a_tree_link_over_bad_air_does_not_flap():
-    """A third of all datagrams get lost each way, and the MAC repeats none."""
+    """A third of all datagrams get lost each way, and the MAC repeats none. The channel has its own measure
+    of bad luck (test_links.py)."""
     world = RadioWorld(2, seed=5, loss=0.3, tries=1)
     world.link(0, 1)
     world.run(1500.0)
     assert_one_tree(world)
-    assert Counter(record["reason"] for record in world.of_kind("link_lost")) == {}
+    reasons = Counter(record["reason"] for record in world.of_kind("link_lost"))
+    assert reasons.keys() <= {"channel", "left"} and reasons["channel"] <= 2, reasons
+    assert {record["reason"] for record in world.of_kind("neighbor_down")} <= {"channel"}
 
 
-def test_a_link_that_vanishes_is_given_up_by_both_ends_within_two_beacons():
+def test_a_link_that_vanishes_is_given_up_by_both_ends_within_a_beacon_and_a_probe():
     world = chain(2)
     settle(world)
     gone = world.time
@@ -158,7 +161,7 @@ def test_a_link_that_vanishes_is_given_up_by_both_ends_within_two_beacons():
     lost = world.of_kind("link_lost")
     assert [record["reason"] for record in lost] == ["unanswered", "unanswered"]
     assert {record["node"] for record in lost} == {0, 1}
-    assert max(record["t"] for record in lost) - gone < 2 * world.config.hello_interval
+    assert max(record["t"] for record in lost) - gone < 1.25 * world.config.hello_interval + 0.5
 
 
 def test_a_large_event_crosses_in_fragments():

@@ -377,7 +377,8 @@ def test_a_probe_that_is_not_answered_loses_the_link_at_once_whichever_end_it_is
         link = world.nodes[node].tree.links[far]
         world.connect([pair for pair in LINE if pair != (1, 2)])
         probed(world, node, far)
-        lost = [(n, f["reason"]) for _, n, kind, f in world.records if kind == "link_lost" and f["link"] == link]
+        lost = [(n, f["reason"]) for _, n, kind, f in world.records
+                if kind == "link_lost" and f["link"] == link]
         assert lost == [(node, "unanswered")]
 
 
@@ -404,7 +405,7 @@ def test_a_probe_opens_a_link_whose_activation_was_lost():
 
 
 def test_a_leader_that_restarts_is_believed_although_its_count_began_anew():
-    world = quiet([(0, 1), (1, 2), (2, 3), (3, 0)])
+    world = quiet([(0, 1), (1, 2), (2, 3), (3, 0)], leader_interval=1.0)
     world.run(world.now + 20)
     assert world.nodes[2].tree.sequence > 20
     world.crash(0)
@@ -449,7 +450,8 @@ def test_the_largest_messages_fit_a_datagram():
     rid = (far, far, far)
     ids = (far,) * WALK
     largest = [
-        wire.Rreq(rid, far, 255, 255, ids[:PATH], ids[:18], 17), wire.Rrep(far, ids[:18], 17, 255, ids[:PATH]),
+        wire.Rreq(rid, far, 255, 255, ids[:PATH], ids[:18], 17),
+        wire.Rrep(far, ids[:18], 17, 255, ids[:PATH]),
         wire.Join(far, rid, ids[:PATH], ids[:ROUTE], ()), wire.Join(far, rid, (), ids[:ROUTE], ids),
         wire.Grant(far, ids[:ROUTE], ids, far), wire.Refuse(far, ids[:ROUTE], ids, "busy"),
         wire.Activate(rid, ids[:PATH], ids[:ROUTE], far, far), wire.Replaced(rid, rid, ids[:PATH]),

@@ -14,7 +14,7 @@ from tests.node.lossy_air import Air, Host, event, linked
 
 
 def hosts(air: Air, *nodes: int, **config) -> list[Host]:
-    made = [Host(air, n, **config) for n in nodes]
+    made = [Host(air, n, **{"hello_interval": 1.0, **config}) for n in nodes]
     for host in made:
         host.neighbors.start()
     return made
