@@ -22,6 +22,7 @@ from analysis.reproduction.quantities import RELATIVE
 ROOT = Path(__file__).resolve().parents[2]
 BATCH = 20.0  # s of work that a subprocess gets at least, so that its start is no matter
 POLL = 0.5  # s
+INTERRUPTED = (130, -2)  # how a subprocess ends that heard the same Ctrl-C: nothing failed
 
 
 def parameters(panel: Panel, series, x, seed: int, common: dict) -> dict:
@@ -118,7 +119,7 @@ def run_batch(task: tuple[list[dict], str]) -> int:
         finished = {line.partition(" ")[2] for line in done.stdout.splitlines() if line.startswith("ended ")}
         ended += len(finished)
         pending = [one for one in pending if results.key(one) not in finished]
-        if not pending or done.returncode == 0:
+        if not pending or done.returncode in (0, *INTERRUPTED):
             break
         said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
         results.keep(folder / f"{results.key(pending[0])}.json", {

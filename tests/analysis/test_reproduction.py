@@ -157,6 +157,15 @@ sys.exit(main(sys.argv[3:]))
     assert "the process ended with -6" in found[1]["failed"]
 
 
+def test_what_a_ctrl_c_ended_has_not_failed(tmp_path, monkeypatch):
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\ncat > /dev/null\nexit 130\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    assert sweep.run_batch(([SMALL | {"seed": 1}], str(tmp_path))) == 0
+    assert not list(tmp_path.glob("*.json"))
+
+
 def test_an_interrupted_sweep_keeps_what_is_done(tmp_path):
     out = tmp_path / "out"
     program = f"""
