@@ -193,8 +193,8 @@ def _tree_numbers(whole: Study) -> dict[str, float]:
         return int(r[(r["cause"] == cause) & (r["outcome"] == outcome)]["count"].sum())
 
     times, shape = whole.seeking_times, whole.shape
-    known = whole.run.radio_known and not whole.run.treeless
-    return {
+    known = whole.run.radio_known
+    numbers = {
         "repairs": ended("repair", "joined"), "merges": ended("merge", "joined"),
         "seeking_median": float(times[50]) if len(times) else math.nan,
         "seeking_p95": float(times[95]) if len(times) else math.nan,
@@ -204,3 +204,4 @@ def _tree_numbers(whole: Study) -> dict[str, float]:
         "tree_share": share(shape["tree_pairs"].sum(), shape["radio_pairs"].sum()) if known else math.nan,
         "whole_share": share((shape["tree_pairs"] == shape["radio_pairs"]).sum(), len(shape)) if known else math.nan,
     }
+    return dict.fromkeys(numbers, math.nan) if whole.run.treeless else numbers

@@ -67,7 +67,8 @@ METRICS = [
 
 
 BY_SEED = ("ratio", "bound", "ratio_to_bound", "latency_median")
-_SELDOM = {"beyond_bound"}  # shown when there are any, as are the reasons of losses
+_SELDOM = {"beyond_bound", "outage_cut_short", "outage_apart", "outage_returned"}  # shown when there are any, as losses are
+_TREE_ONLY = {"normalized_cost", "cost_per_loss", "misrouted_share"}  # as all of the section Tree, not shown without one
 
 
 class Estimate(NamedTuple):
@@ -126,6 +127,8 @@ class Summary(Mapping):
             if metric.key not in self:
                 continue
             estimate = self.estimate(metric.key)
+            if (metric.section == "Tree" or metric.key in _TREE_ONLY) and math.isnan(estimate.mean):
+                continue
             if (metric.section == "Lost" or metric.key in _SELDOM) and not estimate.mean > 0:
                 continue
             out.append((metric.section, metric.label, show(estimate, metric.form), metric.note))

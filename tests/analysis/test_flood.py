@@ -1,9 +1,13 @@
 """Runs without a tree: events are broadcast, over one-way links too, and are lost by the radio, not by a repair."""
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 import pytest
 
+from analysis.report import write
+from analysis.summary import Summary
 from tests.analysis.rundirs import Log
 
 
@@ -56,3 +60,12 @@ def test_losses_are_the_radios(outcomes):
         ("0.1.4", 1): "overflow", ("0.1.4", 2): "overflow", ("0.1.4", 3): "overflow", ("0.1.4", 4): "partitioned"}
     assert outcomes.loc[("0.1.2", 2), "detail"] == "no broadcast came through"
     assert outcomes.loc[("0.1.2", 3), "detail"].startswith("hosts apart")
+
+
+def test_there_is_no_word_of_a_tree(flooded):
+    assert math.isnan(flooded.numbers["tree_share"]) and math.isnan(flooded.numbers["normalized_cost"])
+    summary = Summary("flood", [flooded.numbers], flooded.notes)
+    assert not [row for row in summary.rows() if row[0] == "Tree" or row[1].startswith("normalized cost")]
+    assert "beyond the bound" in summary.table()
+    report = write(flooded, summary).read_text()
+    assert "<h2>The tree</h2>" not in report and "<h2>Overhead</h2>" in report
