@@ -8,3 +8,8 @@ INTERRUPTED = 130  # Ctrl-C
 
 class UserError(Exception):
     """What the person in front of the screen can put right; str() says it, one line for each problem."""
+
+
+def visible(text: str) -> str:
+    """Names and texts come from anywhere: what a terminal would obey, line ends apart, is written out."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cli.errors import FAILED, INTERRUPTED, USAGE_ERROR, UserError
+from cli.errors import FAILED, INTERRUPTED, USAGE_ERROR, UserError, visible
 
 ROOMS = ("node", "mobility", "topologies", "emulation", "analysis", "cli")
 
@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _dispatch(arguments)
     except UserError as error:
         for line in str(error).splitlines():
-            print(f"roamcast: {_visible(line)}", file=sys.stderr)
+            print(f"roamcast: {visible(line)}", file=sys.stderr)
         return USAGE_ERROR
     except ModuleNotFoundError as error:  # a Pi has the node alone
         if error.name is None or error.name.partition(".")[0] in ROOMS:
@@ -68,11 +68,6 @@ def _dispatch(arguments: list[str]) -> int:
         args, args.others = parser.parse_known_args(arguments[1:])
         return command.run(args)
     return command.run(parser.parse_args(arguments[1:]))
-
-
-def _visible(line: str) -> str:
-    """Names come from anywhere: what a terminal would obey is written out."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
 
 
 def _nearest(name: str, known: list[str]) -> str:

@@ -6,7 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from cli.errors import INTERRUPTED, UserError
+from cli.errors import INTERRUPTED, UserError, visible
 
 HELP = "run a scenario, analyse it and print the delivery table"
 CUT_SHORT = 1  # exit code: the run is shorter than it was to be: disk full, a process killed
@@ -124,7 +124,7 @@ def analyse(paths: list[Path], master: str | None, out: Path | None = None) -> N
     except analysis.AnalysisError as error:
         raise UserError(str(error)) from None
     print()
-    print(summary.table())
+    print(visible(summary.table()))
     print()
     for report in summary.reports:
         print(f"Report: {report}")

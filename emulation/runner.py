@@ -180,20 +180,23 @@ def _fidelity(clock: Clock, world: _World | None, seconds: float) -> dict[str, o
 
 @contextmanager
 def stop_on_interrupt(clock) -> Iterator[None]:
-    """Ctrl-C sets `clock.stopping`, which ends the run in order; a second one is the usual KeyboardInterrupt."""
+    """Ctrl-C or SIGTERM sets `clock.stopping`, which ends the run in order; a second one does what it always does."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 
     def stop(*_) -> None:
         clock.stopping = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number, handler in usual.items():
+            signal.signal(number, handler)
 
-    before = signal.signal(signal.SIGINT, stop)
+    before = {number: signal.signal(number, stop) for number in usual}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

@@ -122,7 +122,8 @@ def test_the_dissector_is_written_where_it_is_wanted(tmp_path):
         assert shown.returncode == 2 and shown.stderr.count("\n") == 1 and "No such file" in shown.stderr
 
 
-def test_ctrl_c_keeps_what_was_recorded(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_keeps_what_was_recorded(tmp_path, number):
     (tmp_path / "long.toml").write_text(PARK.replace("duration = 120", "duration = 36000"))
     process = start("run", "long.toml", "--no-analysis", "--out", "run", cwd=tmp_path)
     world = tmp_path / "run" / "world.jsonl"
@@ -130,7 +131,7 @@ def test_ctrl_c_keeps_what_was_recorded(tmp_path):
     while not (world.exists() and world.stat().st_size > 10_000):
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130 and "Interrupted: the run stopped after" in out
     assert "Traceback" not in err
