@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import mobility
-from emulation import capture, runner
+from emulation import capture, rundir, runner
 from emulation.netns import addresses, kernel, probe, world
 from node import schema, wire
 from tests.system import runs
@@ -336,9 +336,10 @@ def test_an_overloaded_run_says_so(tmp_path):
 def test_a_full_disk_ends_the_run_and_keeps_what_was_written(tmp_path):
     scenario = runs.scenario_file(tmp_path, CHAIN.replace("duration = 5", "duration = 60"))
     out = tmp_path / "run"
+    limit = rundir.MANIFEST_BYTES + 2000  # a run whose last word does not fit is not begun
     done = subprocess.run([sys.executable, "-P", "-m", "cli", "run", str(scenario), "--out", str(out), "--no-analysis"],
                           env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False,
-                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000)))
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
     assert done.returncode == 1 and "The disk is full (" in done.stdout, done
     manifest = runs.manifest(out)
     assert manifest["outcome"] == "disk_full" and 0 < manifest["ended"] < 60
