@@ -120,7 +120,9 @@ class Run:
             text.wanted &= ~(1 << node)
             text.trail = []
             routing.publish(wire.Event(node, 1, next(sequence), network.time, 0, text, b""))
-            network.call_at(network.time + chance.expovariate(parameters.publish), publish, -1)
+            again = network.time + chance.expovariate(parameters.publish)
+            if again < parameters.duration:
+                network.call_at(again, publish, -1)
 
         network.call_at(chance.expovariate(parameters.publish), publish, -1)
 
@@ -140,6 +142,8 @@ class Run:
             events.append(network.events - told[1])
         sent = {name: {"messages": m - before.get(name, (0, 0))[0], "patterns": p - before.get(name, (0, 0))[1]}
                 for name, (m, p) in sorted(network.sent.items())}
+        whole = network.messages
+        network.run(parameters.duration + BIN)  # events that are under way arrive
         return {
             "parameters": parameters.as_dict(),
             "reconfigurations": len(self.script.reconfigurations),
@@ -147,7 +151,7 @@ class Run:
             "involved": [len(found) for found in network.involved.values()],
             "path": [len(change.path) for change in self.script.reconfigurations],
             "records": dict(sorted(self.records.items())), "wrong": self.wrong(),
-            "link_messages": network.messages, "actions": network.order,
+            "link_messages": whole, "actions": network.order,
             "cpu": round(time.process_time() - began, 3),
         }
 
