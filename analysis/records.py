@@ -5,10 +5,11 @@ its kind, because two kinds may give one field name two types (`from` is a host 
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -26,6 +27,10 @@ _HEAD = T.StructType([T.StructField("t", T.DoubleType()), T.StructField("node", 
                       T.StructField("kind", T.StringType())])
 ROW_GROUP = 50_000  # lines
 MOST_NODES, LATEST = 100_000, 1e9  # ids and times (s) beyond these are no record's: tables by id stay small
+# fields by what they name, whatever the kind; hosts by id, links and events in the text form of node/ids.py
+HOSTS = {"from", "to", "host", "neighbor", "other", "leader", "parent"}
+_LINK, _EVENT = r"^\d{1,10}-\d{1,10}\.[0-9a-f]{1,8}$", r"^\d{1,10}\.\d{1,10}\.\d{1,10}$"
+FORMS = {"event": _EVENT, **dict.fromkeys(("link", "rid", "lost", "new", "from", "to"), _LINK)}
 # where a line stands, to order the records of one instant: start of the file's block, then the row
 _LINE = T.StructType([T.StructField("block", T.LongType(), False), T.StructField("row", T.LongType(), False)])
 
@@ -73,9 +78,9 @@ def ingest(spark: SparkSession, logs: list[Path], out: Path) -> Ingest:
         raw = spark.read.text([str(path.resolve()) for path in logs])
     except Exception as error:
         raise AnalysisError(f"{logs[0].parent}: Spark cannot read the records: {str(error).splitlines()[0]}") from error
-    columns = {kind: [field.name for field in schema] for kind, schema in known.items()}
+    types = {kind: record.fields for kind, record in record_kinds().items()}
     parsed, place = _parsed(raw, known)
-    found = parsed.mapInArrow(_sink(columns, place, str(out.resolve())),
+    found = parsed.mapInArrow(_sink(types, place, str(out.resolve())),
                               "kind string, node long, n long, last double").toPandas()
     good = found[found["kind"].notna()]
     totals = good.groupby("kind")["n"].sum()
@@ -118,20 +123,24 @@ def _parsed(raw: DataFrame, known: dict[str, T.StructType]) -> tuple[DataFrame, 
     return lines.select(*head, "line", *bodies), place
 
 
-def _sink(columns: dict[str, list[str]], place: dict[str, str], out: str):
-    """The function of a task: batches of parsed lines in, Parquet files and counts of records out."""
+def _sink(kinds: dict[str, dict[str, RecordType]], place: dict[str, str], out: str):
+    """The function of a task: batches of parsed lines in, Parquet files and counts of records out.
+
+    A line without a field that its kind needs is no record. `kinds`: kind -> the types of its fields.
+    """
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         part = TaskContext.get().partitionId()
         writers: dict[str, pq.ParquetWriter] = {}
         try:
             for table in _gathered(batches):
+                table = _sound(table, kinds, place)
                 yield from (table.group_by(["kind", "node"]).aggregate([([], "count_all"), ("t", "max")])
                             .rename_columns(["kind", "node", "n", "last"]).to_batches())
-                for kind in set(pc.unique(table["kind"]).to_pylist()) & columns.keys():
+                for kind in set(pc.unique(table["kind"]).to_pylist()) & kinds.keys():
                     mine = table.filter(pc.equal(table["kind"], kind))
                     arrays = [mine["t"], mine["node"], mine["line"],
-                              *(pc.struct_field(mine[place[kind]], name) for name in columns[kind])]
-                    rows = pa.table(arrays, names=["t", "node", "line", *columns[kind]])
+                              *(pc.struct_field(mine[place[kind]], name) for name in kinds[kind])]
+                    rows = pa.table(arrays, names=["t", "node", "line", *kinds[kind]])
                     if kind not in writers:
                         folder = Path(out) / f"{kind}.parquet"
                         folder.mkdir(exist_ok=True)
@@ -141,6 +150,41 @@ def _sink(columns: dict[str, list[str]], place: dict[str, str], out: str):
             for writer in writers.values():
                 writer.close()
     return write
+
+
+def _sound(table: pa.Table, kinds: dict[str, dict[str, RecordType]], place: dict[str, str]) -> pa.Table:
+    """The same lines, of no kind where a field is not what the analysis builds on."""
+    table = table.combine_chunks()
+    found = table["kind"].combine_chunks()
+    for kind in set(pc.unique(found).to_pylist()) & kinds.keys():
+        mine, fields = pc.fill_null(pc.equal(found, kind), False), table[place[kind]].combine_chunks()
+        good = _whole_struct(fields, kinds[kind].items())
+        found = pc.if_else(pc.and_(mine, pc.invert(good)), None, found)
+    return table.set_column(table.column_names.index("kind"), "kind", found)
+
+
+def _whole_struct(structs: pa.Array, fields: Iterable[tuple[str, RecordType]]) -> pa.Array:
+    whole = pc.is_valid(structs)
+    for name, of in fields:
+        whole = pc.and_(whole, pc.fill_null(_good(name, of, pc.struct_field(structs, name)), of.nullable))
+    return whole
+
+
+def _good(name: str, of: RecordType, values: pa.Array) -> pa.Array:
+    """Whether values are complete, an id can be one of a host, and a name of a link or event has the form of
+    ids.py; null for null."""
+    if of.kind == "int" and name in HOSTS:
+        return pc.and_(pc.greater_equal(values, 0), pc.less_equal(values, MOST_NODES))
+    if of.kind == "text" and name in FORMS:
+        return pc.match_substring_regex(values, FORMS[name])
+    good = pc.if_else(pc.is_valid(values), True, None)
+    if of.kind == "struct":
+        return pc.if_else(pc.is_valid(values), _whole_struct(values, of.fields), None)
+    if of.kind == "list":
+        inner = pc.fill_null(_good(name, of.items[0], pc.list_flatten(values)), of.items[0].nullable)
+        bad = pc.filter(pc.list_parent_indices(values), pc.invert(inner))
+        return pc.if_else(pc.is_in(pa.array(np.arange(len(values)), bad.type), bad), False, good)
+    return good
 
 
 def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
