@@ -5,6 +5,7 @@ its kind, because two kinds may give one field name two types (`from` is a host 
 """
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -74,8 +75,11 @@ def ingest(spark: SparkSession, logs: list[Path], out: Path) -> Ingest:
     known = schemas()
     if not logs:
         return Ingest({k: _empty(spark, s) for k, s in known.items()}, {}, [], 0, 0, {}, 0.0)
+    for path in logs:
+        if not path.is_file():
+            raise AnalysisError(f"{path}: not a file; the records of a run are files, remove it")
     try:
-        raw = spark.read.text([str(path.resolve()) for path in logs])
+        raw = spark.read.text([_literal(path) for path in logs])
     except Exception as error:
         raise AnalysisError(f"{logs[0].parent}: Spark cannot read the records: {str(error).splitlines()[0]}") from error
     types = {kind: record.fields for kind, record in record_kinds().items()}
@@ -200,7 +204,12 @@ def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def _read(spark: SparkSession, path: Path, schema: T.StructType) -> DataFrame:
-    return spark.read.schema(_whole(schema)).parquet(str(path))
+    return spark.read.schema(_whole(schema)).parquet(_literal(path))
+
+
+def _literal(path: Path) -> str:
+    """A path as Spark reads it, to whom some letters are patterns."""
+    return re.sub(r"([\\\[\]{}*?])", r"\\\1", str(path.resolve()))
 
 
 def _empty(spark: SparkSession, schema: T.StructType) -> DataFrame:

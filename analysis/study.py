@@ -52,9 +52,9 @@ class Study:
 
 def study(spark: SparkSession, run: Run) -> Study:
     """Analyse one run: write its tables and return what they say. Raises AnalysisError."""
-    if run.tables.exists():
-        shutil.rmtree(run.tables)  # of an earlier analysis; nothing else writes there
     try:
+        if run.tables.exists():
+            shutil.rmtree(run.tables)  # of an earlier analysis; nothing else writes there
         run.tables.mkdir()
         return _studied(spark, run)
     except Exception as error:  # Java's and Arrow's words for it differ

@@ -76,11 +76,24 @@ def test_hostile_texts_stay_texts_in_the_report(tmp_path, spark):
     assert EVIL.replace("\x1b", "") in json.loads(data)["names"][0]
 
 
-def test_a_folder_in_place_of_a_log_is_one_line(tmp_path, spark):
-    path = network(4, 30.0, 4).write(tmp_path / "run")
-    (path / "nodes" / "2.jsonl").unlink()
-    (path / "nodes" / "2.jsonl").symlink_to("2.jsonl")
-    try:
+def test_a_run_directory_may_have_any_name(tmp_path, spark):
+    path = tmp_path / "glob[1]*{a,b}? %20c#d:e\\f\u00e9\u6f22" / "run"
+    summary = analyse(network(3, 15.0, 4, deadline=5.0).write(path))
+    assert (path / "report.html").is_file() and "are no records" not in "".join(summary.notes)
+
+
+@pytest.mark.parametrize(("name", "what"), [("nodes/2.jsonl", "folder"), ("nodes/2.jsonl", "loop"), ("tables", "file"),
+                                            ("report.html", "folder")])
+def test_something_else_in_place_of_a_file_is_one_line(tmp_path, spark, name, what):
+    path = network(3, 15.0, 4, deadline=5.0).write(tmp_path / "run")
+    place = path / name
+    place.unlink(missing_ok=True)
+    if what == "folder":
+        place.mkdir()
+    elif what == "loop":
+        place.symlink_to(place.name)
+    else:
+        place.write_text("")
+    with pytest.raises(AnalysisError) as error:
         analyse(path)
-    except AnalysisError as error:
-        assert "\n" not in str(error) and str(path) in str(error)
+    assert "\n" not in str(error.value) and str(place) in str(error.value)
