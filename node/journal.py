@@ -229,11 +229,14 @@ def read_lines(path: str | Path, what: str) -> Iterator[tuple[str, dict]]:
                 return  # torn
             try:
                 line = json.loads(raw)
-            except ValueError:
+            except (ValueError, RecursionError):
                 line = None
             if not isinstance(line, dict):
                 raise JournalError(f"{path}:{number}: not {what}; restore the file from a copy")
             yield f"{path}:{number}", line
+
+
+_TYPES = {str: (str,), bool: (bool,), int: (int,), float: (float, int)}  # of NodeConfig's defaults, as JSON has them
 
 
 def _begin(header: dict) -> tuple[Broker, _Replayed]:
@@ -243,7 +246,13 @@ def _begin(header: dict) -> tuple[Broker, _Replayed]:
     if unknown:
         raise JournalError(f"written by version {header['version']}, whose config has {unknown[0]!r}: "
                            "replay it with that version")
+    odd = [field.name for field in fields(NodeConfig)
+           if type(header["config"].get(field.name, field.default)) not in _TYPES[type(field.default)]]
+    if odd:
+        raise JournalError(f"{odd[0]} of the config is {header['config'][odd[0]]!r}: restore the file from a copy")
     node, epoch = int(header["node"]), int(header["epoch"])
+    if not (0 <= node < 2**32 and 1 <= epoch < 2**32):
+        raise JournalError(f"node {node} in epoch {epoch}, which no node is: restore the file from a copy")
     env = _Replayed(node, header["random"])
     return Broker(node, epoch, NodeConfig(**header["config"]), env), env
 

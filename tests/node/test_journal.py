@@ -94,6 +94,10 @@ def test_a_torn_last_line_is_left_out_and_cut_off_when_the_node_returns(run, tmp
     (lambda lines: b'{"t":1.0,"in":"datagram"}\n', "11: damaged line"),
     (lambda lines: b'{"t":1.0,"in":"meteor"}\n', "11: unknown input 'meteor'"),
     (lambda lines: b'{"t":1.0,"in":"timer","number":99999}\n', "11: timer 99999 fired"),
+    (lambda lines: b"[" * 100_000 + b"\n", "11: not a line"),
+    (lambda lines: lines[0].replace(b'"epoch":1', b'"epoch":0'), "11: node 1 in epoch 0, which no node is"),
+    (lambda lines: lines[0].replace(b'"epoch":1', b'"epoch":1' + b"0" * 20), "which no node is"),
+    (lambda lines: lines[0].replace(b'"hello_up":3', b'"hello_up":[]'), r"11: hello_up of the config is \[\]"),
     (lambda lines: b'{"journal":2}\n', "11: journal format 2, this version reads 1"),
     (lambda lines: lines[0].replace(b'"hello_up"', b'"hello_down"'), "11: written by version .* 'hello_down'"),
 ])
