@@ -34,7 +34,10 @@ class LiveRun:
 
     def _check(self) -> None:
         if kernel.process_start(self._pid) != self._start:
-            raise NotLive(f"{self.path}: the run is over; its hosts are there only while it lasts")
+            raise self._over()
+
+    def _over(self) -> NotLive:
+        return NotLive(f"{self.path}: the run is over; its hosts are there only while it lasts")
 
     def enter(self, host: int) -> None:
         """Move this process into a host's network, its children into the run's processes. Raises NotLive."""
@@ -48,6 +51,8 @@ class LiveRun:
             for kind, descriptor in opened:
                 kernel.setns(descriptor, kind)
                 os.close(descriptor)
+        except (FileNotFoundError, ProcessLookupError):  # a process that is ending has lost these before its state tells
+            raise self._over() from None
         except OSError as error:
             self._check()
             raise NotLive(f"host {host} of {self.path} cannot be entered ({error.strerror}); do it as the "
@@ -59,7 +64,10 @@ class LiveRun:
         It ends with the run at the latest. Raises NotLive.
         """
         self.enter(host)
-        child = os.fork()
+        try:
+            child = os.fork()
+        except OSError:  # no process begins where the first has ended
+            raise self._over() from None
         if child == 0:
             try:
                 os.execvpe(command[0], command, {**os.environ, **variables})

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import math
 import os
 import struct
@@ -14,8 +15,9 @@ from hypothesis import strategies as st
 
 import topologies
 from emulation.medium import propagation_of
-from emulation.netns import addresses, fidelity, forecast, netlink, probe
+from emulation.netns import addresses, fidelity, forecast, kernel, netlink, probe
 from emulation.netns.channel import Channel
+from emulation.netns.live import LiveRun, NotLive
 from emulation.realtime import RealTime
 from tests.emulation.air import line, standing
 from topologies.scenario import Fidelity, LogDistanceRadio, RadioLink, UnitDiskRadio
@@ -166,3 +168,11 @@ def test_the_forecast_grows_with_hosts_and_events():
     usual, busy = expected(park), expected(park, workload__publish_interval=0.01)
     assert 0.05 < usual.processors < 0.5 and not usual.too_much and "about 0.2 of" in str(usual)
     assert busy.processors > 10 * usual.processors and busy.too_much and "more than" in str(busy)
+
+
+def test_a_run_that_is_just_ending_is_over(tmp_path):
+    """Its process is there still, and has closed its hosts' namespaces already."""
+    live = {"pid": os.getpid(), "start": kernel.process_start(os.getpid()), "spaces": [10**6]}
+    (tmp_path / "live.json").write_text(json.dumps(live))
+    with pytest.raises(NotLive, match="the run is over"):
+        LiveRun(tmp_path).enter(0)
