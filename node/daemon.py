@@ -97,8 +97,7 @@ async def serve(port: Port, broker: Broker, control: Control | None, *others: Ca
     broker.start()
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with trio.open_nursery() as world:
-            world.start_soon(port.run_timers)
-            world.start_soon(port.radio.receive, port, broker)
+            world.start_soon(port.run, broker)
             world.start_soon(port.flush_records)
             async with trio.open_nursery() as programs:
                 for program in (*others, *([control.serve] if control is not None else [])):
@@ -284,7 +283,7 @@ class Port:
         self._now = 0.0
         self._heap: list[tuple[float, int, _Timer]] = []
         self._set = 0  # timers ever set: equal times fire in this order
-        self._earlier = trio.Event()
+        self._waiting: trio.CancelScope | None = None  # ends when the next timer is due
         self.late: Callable[[float], object] = lambda seconds: None  # told how late each timer is, for a world
 
     def tick(self) -> float:
@@ -307,21 +306,32 @@ class Port:
         timer = _Timer(action)
         self._set += 1
         heapq.heappush(self._heap, (self._now + delay, self._set, timer))
-        if self._heap[0][2] is timer:
-            self._earlier.set()
+        if self._waiting is not None and self._heap[0][2] is timer:
+            self._waiting.deadline = self._now + delay - self._offset
         if len(self._heap) > 1024 and self._set % 1024 == 0:  # cancelled ones do not pile up
             self._heap = [entry for entry in self._heap if entry[2].action is not None]
             heapq.heapify(self._heap)
         return timer
 
-    async def run_timers(self) -> None:
+    async def run(self, broker: Broker) -> None:
+        """Hand the broker what the radio hears and run its timers when they are due: in one task, so that a timer
+        that a datagram sets wakes up nobody."""
         while True:
-            self._earlier = trio.Event()
             due = self._heap[0][0] - self._offset if self._heap else float("inf")
-            with trio.move_on_at(due):
-                await self._earlier.wait()
-                continue
-            await trio.lowlevel.checkpoint()
+            if due > trio.current_time():
+                with trio.CancelScope(deadline=due) as self._waiting:
+                    await self.radio.wait()
+                self._waiting = None
+            else:
+                await trio.lowlevel.checkpoint()
+            if not self.radio.read(self, broker):
+                await trio.sleep(0.01)
+            self._run_due()
+
+    def _run_due(self) -> None:
+        """What was due when it begins: timers that keep setting others let datagrams have their turn."""
+        limit = trio.current_time() + self._offset
+        while self._heap and self._heap[0][0] <= limit:
             asked, _, timer = heapq.heappop(self._heap)
             action, timer.action = timer.action, None
             if action is not None:
@@ -385,22 +395,25 @@ class Radio:
                 _say(f"{self.interface}: cannot send to {address} ({error.strerror}); going on")
             self.unsent += 1
 
-    async def receive(self, port: Port, broker: Broker) -> None:
-        """Hand every datagram to the broker, but for the echoes of our own broadcasts."""
-        while True:
-            await trio.lowlevel.wait_readable(self._socket)
-            for _ in range(BATCH):
-                try:
-                    datagram, (self._from, source_port) = self._socket.recvfrom(RECEIVE)
-                except BlockingIOError:
-                    break
-                except OSError:  # an error that an earlier datagram met on its way, or the interface went down
-                    self.unsent += 1
-                    await trio.sleep(0.01)
-                    break
-                if (self._from, source_port) != (self.address, self._port):
-                    port.tick()
-                    broker.datagram_received(datagram)
+    async def wait(self) -> None:
+        """Until there is something to read."""
+        await trio.lowlevel.wait_readable(self._socket)
+
+    def read(self, port: Port, broker: Broker) -> bool:
+        """Hand the datagrams that have come to the broker, but for the echoes of our own broadcasts. False after an
+        error that an earlier datagram met on its way, or when the interface went down."""
+        for _ in range(BATCH):
+            try:
+                datagram, (self._from, source_port) = self._socket.recvfrom(RECEIVE)
+            except BlockingIOError:
+                return True
+            except OSError:
+                self.unsent += 1
+                return False
+            if (self._from, source_port) != (self.address, self._port):
+                port.tick()
+                broker.datagram_received(datagram)
+        return True
 
     def learning(self, decode: Callable[[bytes, bytes], wire.Datagram]) -> Callable[[bytes, bytes], wire.Datagram]:
         """`decode`, which then notes where the sender of a sound datagram is; a replayed one moves nobody."""
