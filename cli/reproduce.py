@@ -18,7 +18,7 @@ LINES = 20  # of progress, where the output is no terminal
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paper", choices=["dynamic-topology"],
                         help="cugola-frey-murphy-picco-dynamic-topology, section V")
-    parser.add_argument("--figure", type=int, action="append", metavar="N",
+    parser.add_argument("--figure", action="append", metavar="N",
                         help="12 to 29; may be repeated (default: all)")
     parser.add_argument("--seeds", type=int, default=30, metavar="N", help="runs a point (default: 30)")
     parser.add_argument("--replacement", choices=["uniform", "shared", "seeker"], default="seeker",
@@ -33,13 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0: done; 1: some runs are missing, the page says which; 2: nothing could be started; 130: Ctrl-C."""
     from analysis import AnalysisError
-    from analysis.reproduction.figures import FIGURES
+    from analysis.reproduction.dynamic_topology import DYNAMIC_TOPOLOGY
     from analysis.reproduction.reproduce import reproduce
 
     began = time.monotonic()
     try:
         with _progress() as report:
-            found = reproduce(args.out, args.figure or FIGURES, args.seeds, args.master, args.replacement, report)
+            found = reproduce(DYNAMIC_TOPOLOGY, args.out, args.figure or (), args.seeds, args.master, args.replacement,
+                              report)
     except AnalysisError as error:
         raise UserError(str(error)) from None
     print(f"{found.done} runs in {time.monotonic() - began:.0f} s"

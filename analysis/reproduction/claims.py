@@ -1,103 +1,29 @@
-"""What the paper states of its figures, what we measure for it, and a verdict that the program computes.
+"""What the paper states of its figures 12 to 29, and how each statement is checked.
 
-cugola-frey-murphy-picco-dynamic-topology, section V and the abstract. Verdicts:
-
-    agrees      a number within 10% of ours (5 points where it is a percentage), or within our 95% interval where
-                that is no wider than `close`; an order or an inequality that our means have
-    close       a number within 25% of ours (10 points)
-    unsure      a number within our interval, which is wider than that: too few seeds
-    differs     anything else
-    unmeasured  the runs for it are not there
+cugola-frey-murphy-picco-dynamic-topology, section V and the abstract.
 """
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from analysis.reproduction.figures import PROTOCOLS
 from analysis.reproduction.tables import Point, Tables
+from analysis.reproduction.verdicts import (
+    Claim,
+    Unmeasured,
+    at,
+    average,
+    curve,
+    holds,
+    near,
+    points,
+    told,
+    worst,
+)
 
 DEFERRED, CONFINED = ("timed", "notified"), ("informed", "path")
 RIVALS = DEFERRED + CONFINED
-
-
-class Verdict(NamedTuple):
-    figure: str  # where it belongs: a figure's number, "equation" or "abstract"
-    says: str
-    measured: str
-    verdict: str
-
-
-class Unmeasured(Exception):
-    """Points that a claim needs are not there."""
-
-
-def judge(tables: Tables) -> list[Verdict]:
-    """All claims, in the order of the paper."""
-    found = []
-    for figure, says, check in CLAIMS:
-        try:
-            measured, verdict = check(tables)
-        except Unmeasured as error:
-            measured, verdict = str(error), "unmeasured"
-        found.append(Verdict(figure, says, measured, verdict))
-    return found
-
-
-# ---- reading points -----------------------------------------------------------------------------------
-
-
-def at(tables: Tables, panel: str, series: str, x: object) -> Point:
-    point = tables.at(panel, series, x)
-    if math.isnan(point.mean):
-        raise Unmeasured(f"no runs for {series} at {x} in figure {panel}")
-    return point
-
-
-def curve(tables: Tables, panel: str, series: str) -> list[tuple[object, Point]]:
-    points = [(x, point) for x, point in tables.curve(panel, series) if not math.isnan(point.mean)]
-    if not points:
-        raise Unmeasured(f"no runs for {series} in figure {panel}")
-    return points
-
-
-def average(tables: Tables, panel: str, series: Sequence[str]) -> float:
-    """Over the curves and their points."""
-    values = [point.mean for name in series for _, point in curve(tables, panel, name)]
-    return sum(values) / len(values)
-
-
-def told(point: Point, digits: int = 1) -> str:
-    if math.isnan(point.low):
-        return f"{point.mean:.{digits}f}"
-    return f"{point.mean:.{digits}f} ± {point.high - point.mean:.{digits}f}"
-
-
-def near(stated: float, point: Point, percent: bool = False) -> str:
-    """The verdict on a number."""
-    off, half = abs(stated - point.mean), point.high - point.mean
-    some, more = (5.0, 10.0) if percent else (0.1 * abs(point.mean), 0.25 * abs(point.mean))
-    if off <= some or off <= half <= more:
-        return "agrees"
-    if off <= more:
-        return "close"
-    return "unsure" if off <= half else "differs"
-
-
-def points(value: float, stated: float) -> str:
-    return near(stated, Point(value, math.nan, math.nan, 0), percent=True)
-
-
-def worst(*verdicts: str) -> str:
-    return max(verdicts, key=("agrees", "close", "unsure", "differs").index)
-
-
-def holds(true: bool) -> str:
-    return "agrees" if true else "differs"
-
-
-# ---- the claims ----------------------------------------------------------------------------------------
 
 
 def equation(tables: Tables) -> tuple[str, str]:
@@ -109,13 +35,17 @@ def equation(tables: Tables) -> tuple[str, str]:
 
 def settles(names: Sequence[str]) -> Callable[[Tables], tuple[str, str]]:
     def check(tables: Tables) -> tuple[str, str]:
-        found = {name: counts for name, counts in tables.exact.items() if name.split()[0] in names}
-        if not found:
-            raise Unmeasured(f"no runs for {', '.join(names)} in figure 12")
+        found = {f"{name} {rate}": (_whole(tables, f"{name} due", rate), _whole(tables, f"{name} made", rate))
+                 for name in names for rate in (3, 30)}
         late = [f"{name.replace(' ', ' at ρ = ')}: {made:,} of {due:,}" for name, (due, made) in found.items() if made != due]
         return (f"of the events published from the last replacement on, all {sum(due for due, _ in found.values()):,} "
                 f"deliveries were made" + (f" but for {'; '.join(late)}" if late else ""), holds(not late))
     return check
+
+
+def _whole(tables: Tables, series: str, rate: int) -> int:
+    point = at(tables, "12 settled", series, rate)
+    return round(point.mean * point.runs)
 
 
 def steady(tables: Tables) -> tuple[str, str]:
@@ -324,7 +254,7 @@ def grows_with_timer(tables: Tables) -> tuple[str, str]:
             holds(grown["timed"] > max(grown["notified"], grown["informed"]) and grown["timed"] > 0))
 
 
-CLAIMS: tuple[tuple[str, str, Callable[[Tables], tuple[str, str]]], ...] = (
+CLAIMS: tuple[Claim, ...] = (
     ("equation", "equation (2): with Table I the density of receivers is 0.0988", equation),
     ("12", "delivery returns to exactly 100 % after the topology settles at t = 7 s (timed)", settles(("timed",))),
     ("12", "the other protocols show no significant difference", settles(("strawman", "notified", "informed", "path"))),

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from analysis.reproduction.evaluation import Result
 from analysis.weights import weights
-
-Result = dict  # as emulation/overlay writes it
 
 
 def parts(result: Result) -> Iterator[tuple[str, float, float]]:

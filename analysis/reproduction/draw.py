@@ -9,49 +9,45 @@ import matplotlib
 matplotlib.use("agg")
 from matplotlib.figure import Figure  # noqa: E402  the backend must be chosen first
 
-from analysis.reproduction import quantities  # noqa: E402
-from analysis.reproduction.figures import NAMES, Panel  # noqa: E402
+from analysis.reproduction.evaluation import Evaluation, Look, Panel  # noqa: E402
 from analysis.reproduction.tables import Point, Tables  # noqa: E402
 
-COLORS = {"strawman": "#6b7280", "timed": "#d97706", "notified": "#b91c1c", "informed": "#1d4ed8", "path": "#047857",
-          "event": "#7c3aed", "events": "#111827", "misrouted events": "#b91c1c", "subscriptions": "#1d4ed8"}
-MARKERS = {"strawman": "x", "timed": "s", "notified": "D", "informed": "o", "path": "^", "event": "v"}
 _STYLE = {"svg.fonttype": "none", "svg.hashsalt": "roamcast", "font.family": "sans-serif", "font.size": 9,
           "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#e5e7eb",
           "axes.axisbelow": True, "legend.frameon": False, "legend.fontsize": 8, "lines.linewidth": 1.5}
 
 
-def draw(panel: Panel, tables: Tables, folder: Path) -> Path:
+def draw(evaluation: Evaluation, panel: Panel, tables: Tables, folder: Path) -> Path:
     """Write figure-NAME.svg and .png; returns the SVG."""
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(6.0, 3.6), layout="constrained")
         axes = figure.subplots()
-        if panel.figure == 13:
+        if panel.bars:
             _bars(axes, panel, tables)
         else:
-            _curves(axes, panel, tables)
+            _curves(axes, evaluation, panel, tables)
         axes.set_title(f"Figure {panel.name}: {panel.title}", fontsize=9, loc="left")
         for name, more in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 150})):
             figure.savefig(folder / f"figure-{panel.name}.{name}", **more)
     return folder / f"figure-{panel.name}.svg"
 
 
-def _curves(axes, panel: Panel, tables: Tables) -> None:
-    over_time = panel.quantity in quantities.OVER_TIME
+def _curves(axes, evaluation: Evaluation, panel: Panel, tables: Tables) -> None:
+    over_time = panel.quantity in evaluation.quantities.over_time
     names = list(dict.fromkeys(series for name, series, _ in tables.points if name == panel.name))
     for name in names:
         points = [(x, point) for x, point in tables.curve(panel.name, name) if not math.isnan(point.mean)]
         if not points:
             continue
         protocol, _, rate = name.partition(" ") if over_time else (name, "", "")
-        color = COLORS.get(protocol, COLORS.get(name))
+        look = evaluation.looks.get(protocol) or evaluation.looks.get(name) or Look("#111827")
         xs, means = [x for x, _ in points], [point.mean for _, point in points]
-        label = NAMES.get(protocol, name) + (f", ρ = {rate}" if rate else "")
+        label = (look.label or name) + (f", ρ = {rate}" if rate else "")
         dashes = "--" if rate == "3" else "-"
-        axes.plot(xs, means, dashes, color=color, label=label, markersize=3.5,
-                  marker="" if over_time else MARKERS.get(protocol, "."))
+        axes.plot(xs, means, dashes, color=look.color, label=label, markersize=3.5,
+                  marker="" if over_time else look.marker)
         if not any(math.isnan(point.low) for _, point in points):
-            axes.fill_between(xs, [p.low for _, p in points], [p.high for _, p in points], color=color, alpha=0.12,
+            axes.fill_between(xs, [p.low for _, p in points], [p.high for _, p in points], color=look.color, alpha=0.12,
                               linewidth=0)
     for x in panel.dots:
         axes.axvline(x, color="#9ca3af", linewidth=0.8, linestyle=":")

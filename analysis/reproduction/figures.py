@@ -6,41 +6,9 @@ points are ours, and so is what is marked so.
 """
 from __future__ import annotations
 
-from typing import NamedTuple
+from analysis.reproduction.evaluation import Panel, Series
 
 PROTOCOLS = ("strawman", "timed", "notified", "informed", "path")
-NAMES = {"strawman": "Strawman", "timed": "Timed deferred unsubscription",
-         "notified": "Notified deferred unsubscription", "informed": "Informed link activation",
-         "path": "Reconfiguration path", "event": "Event forwarding"}
-
-
-class Series(NamedTuple):
-    """One curve. `quantity` is that of the panel unless given."""
-
-    name: str
-    overrides: dict
-    quantity: str = ""
-
-
-class Panel(NamedTuple):
-    """One chart. `quantity` is a name of quantities.py; those over time have `x` the time, not `sweep`."""
-
-    figure: int
-    letter: str
-    title: str
-    quantity: str
-    ylabel: str
-    sweep: tuple[str, tuple]  # parameter and its values
-    xlabel: str
-    series: tuple[Series, ...]
-    base: dict = {}
-    log: bool = False  # the axis of x
-    ylog: bool = False
-    dots: tuple[float, ...] = ()  # lines at values of x that the text speaks of
-
-    @property
-    def name(self) -> str:
-        return f"{self.figure}{self.letter}"
 
 
 def curves(*protocols: str, **overrides) -> tuple[Series, ...]:
@@ -57,6 +25,7 @@ T_U = ("unsubscription_timer", (0.0, 0.025, 0.05, 0.075, 0.09, 0.095, 0.105, 0.1
 T_U_COARSE = ("unsubscription_timer", (0.0, 0.05, 0.09, 0.11, 0.15, 0.2, 0.3, 0.4))
 T_S = ("subscription_timer", (0.0, 0.01, 0.02, 0.03, 0.04, 0.045, 0.055, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3, 0.4))
 PUBLISH = ("publish", (0.1, 0.2, 0.4, 0.8, 1.0, 1.6, 3.2, 6.4, 12.8, 25.6, 50.0))  # the paper's last is 51.2
+HALF_CORE = {"core": 0.5, "subscribers": 0.5, "publish": 50.0}
 BURST = {"subscribers": 0.8, "publish": 1.0}
 COST, GAIN = "normalized cost of a reconfiguration", "less than Strawman (%)"
 INVOLVED, FEWER = "dispatchers involved (%)", "fewer than with Strawman (%)"
@@ -94,11 +63,14 @@ ALL_TRAFFIC = (Series("event", {"strategy": "event"}), *curves())
 
 PANELS: tuple[Panel, ...] = (
     Panel(12, "", "Delivery over time, half of all dispatchers a stable core", "delivery", "delivered (%)",
-          ("rate", (3, 30)), "time (s)", curves(), {"core": 0.5, "subscribers": 0.5, "publish": 50.0}, dots=(3.0, 7.0)),
+          ("rate", (3, 30)), "time (s)", curves(), HALF_CORE, dots=(3.0, 7.0)),
+    Panel(12, " settled", "Deliveries that were due and made once all has settled", "settled due", "", ("rate", (3, 30)), "",
+          tuple(Series(f"{name} {what}", {"protocol": name}, f"settled {what}") for name in PROTOCOLS for what in ("due", "made")),
+          HALF_CORE, drawn=False),
     Panel(13, "a", "Messages and normalized cost, by which link replaces a broken one", "messages", "per reconfiguration",
-          ("replacement", RULES), "", split("notified", "informed", "path")),
+          ("replacement", RULES), "", split("notified", "informed", "path"), bars=True),
     Panel(13, "b", "Messages and normalized cost, by whose numbers are low", "messages", "per reconfiguration",
-          ("numbering", ("root", "chance", "leaves")), "", split("path")),
+          ("numbering", ("root", "chance", "leaves")), "", split("path"), bars=True),
     *pair(14, "Cost and system scale", SCALE, N, base={"available": 200}),
     *pair(15, "Cost and system scale, random trees", SCALE, N, base={"available": 200, "tree": "random"}),
     *pair(16, "Cost and number of patterns", PATTERNS, PI),
@@ -129,14 +101,6 @@ PANELS: tuple[Panel, ...] = (
           labels=(INVOLVED, FEWER)),
     *pair(29, "Dispatchers involved and density of subscribers", DENSITY, SIGMA, quantity="involved",
           gain="fewer involved", labels=(INVOLVED, FEWER)),
+    # equation (2) is no figure; it is measured in runs of figures 21, 22 and 24
+    Panel(2, "", "Density of receivers", "density", "", ("publish", (1.0,)), "", curves("strawman"), drawn=False),
 )
-FIGURES = tuple(sorted({panel.figure for panel in PANELS}))
-
-# Equation (2) is no figure; it is measured in runs of figures 21, 22 and 24.
-EQUATION = Panel(2, "", "Density of receivers", "density", "", ("publish", (1.0,)), "", curves("strawman"))
-
-
-def of(figures: tuple[int, ...]) -> tuple[Panel, ...]:
-    """Their panels, and what else is measured in the same runs."""
-    chosen = tuple(panel for panel in PANELS if panel.figure in figures)
-    return (*chosen, EQUATION) if {21, 22, 24} & set(figures) else chosen

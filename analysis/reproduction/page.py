@@ -7,9 +7,9 @@ from pathlib import Path
 
 import jinja2
 
-from analysis.reproduction.claims import Verdict
-from analysis.reproduction.figures import Panel
+from analysis.reproduction.evaluation import Evaluation, Panel
 from analysis.reproduction.tables import Tables
+from analysis.reproduction.verdicts import Verdict
 
 _TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
 RULES = {"uniform": "any link that reconnects, equally likely",
@@ -17,18 +17,19 @@ RULES = {"uniform": "any link that reconnects, equally likely",
          "seeker": "one that an old end, equally likely, finds on the other side"}
 
 
-def write(path: Path, panels: tuple[Panel, ...], drawings: dict[str, Path], verdicts: list[Verdict], tables: Tables,
-          seeds: int, rule: str) -> None:
+def write(path: Path, evaluation: Evaluation, panels: tuple[Panel, ...], drawings: dict[str, Path],
+          verdicts: list[Verdict], tables: Tables, seeds: int, rule: str) -> None:
     """The page is one file; the drawings are inside."""
-    numbers = sorted({panel.figure for panel in panels if panel.name in drawings})
-    figures = [{"number": number, "title": next(panel.title for panel in panels if panel.figure == number),
-                "drawings": [_svg(drawings[panel.name]) for panel in panels if panel.figure == number],
+    drawn = [panel for panel in panels if panel.name in drawings]
+    numbers = list(dict.fromkeys(panel.figure for panel in drawn))
+    figures = [{"number": number, "title": next(panel.title for panel in drawn if panel.figure == number),
+                "drawings": [_svg(drawings[panel.name]) for panel in drawn if panel.figure == number],
                 "claims": [one for one in verdicts if one.figure == str(number)]} for number in numbers]
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True, trim_blocks=True,
                                      lstrip_blocks=True)
     path.write_text(environment.get_template("reproduction.html").render(
-        figures=figures, tables=tables, seeds=seeds, rule=RULES[rule],
-        general=[one for one in verdicts if not one.figure.isdigit()],
+        title=evaluation.title, figures=figures, tables=tables, seeds=seeds, rule=RULES[rule],
+        general=[one for one in verdicts if one.figure not in map(str, evaluation.figures)],
         counts=Counter(one.verdict for one in verdicts).most_common(),
         style=(_TEMPLATES / "report.css").read_text()), encoding="utf-8")
 

@@ -5,10 +5,11 @@ bin of time. `name:TYPE` is about one type of message.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from analysis.reproduction import cost
-from analysis.reproduction.cost import Result
+from analysis.reproduction.evaluation import Quantities, Result
 
 
 def _changes(result: Result) -> int:
@@ -19,6 +20,12 @@ def _span(result: Result) -> float:
     return result["parameters"]["last"] - result["parameters"]["first"]
 
 
+def _settled(result: Result) -> int:
+    """The first bin after the last link was replaced."""
+    given = result["parameters"]
+    return math.ceil((given["last"] + given["repair"]) / result["bin"] - 1e-9)
+
+
 SCALAR: dict[str, Callable[[Result], float]] = {
     "cost": lambda r: cost.normalized(r) / _changes(r),
     "control": lambda r: (cost.normalized(r) - cost.weights()["EVENT"][0] * cost.misrouted(r)) / _changes(r),
@@ -27,6 +34,8 @@ SCALAR: dict[str, Callable[[Result], float]] = {
     "good": lambda r: cost.good(r) / _span(r),
     "overhead": lambda r: cost.normalized(r) / _span(r),
     "traffic": lambda r: cost.traffic(r) / _span(r),
+    "settled due": lambda r: sum(r["due"][_settled(r):]),
+    "settled made": lambda r: sum(r["made"][_settled(r):]),
     "density": lambda r: cost.density(r)[0] / max(cost.density(r)[1], 1),
 }
 RELATIVE = {"improvement": "cost", "fewer involved": "involved"}  # -> what is compared
@@ -52,3 +61,4 @@ def _traffic(result: Result) -> list[tuple[float, float]]:
 
 OVER_TIME: dict[str, Callable[[Result], list[tuple[float, float]]]] = {
     "delivery": _delivery, "traffic over time": _traffic}
+QUANTITIES = Quantities(scalar, tuple(SCALAR), RELATIVE, OVER_TIME)

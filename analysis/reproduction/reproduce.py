@@ -11,27 +11,26 @@ from pathlib import Path
 from typing import NamedTuple
 
 from analysis.errors import AnalysisError
-from analysis.reproduction import claims, draw, page, results, sweep, tables
-from analysis.reproduction.figures import FIGURES, of
+from analysis.reproduction import draw, page, results, sweep, tables, verdicts
+from analysis.reproduction.evaluation import Evaluation
 from analysis.session import session
 
 
 class Outcome(NamedTuple):
     page: Path
-    verdicts: list[claims.Verdict]
+    verdicts: list[verdicts.Verdict]
     tables: tables.Tables
     done: int  # runs made now
     damaged: int  # of them because their file was damaged
     retried: int  # of them because they had failed before
 
 
-def reproduce(out: Path, figures: Iterable[int] = FIGURES, seeds: int = 30, master: str | None = None,
-              rule: str = "seeker", report: Callable[[int, int], None] = lambda done, of: None) -> Outcome:
-    """Figures of section V into `out`. `report(done, of)` hears of the runs. Raises AnalysisError, one line."""
-    chosen = tuple(figures)
-    unknown = [number for number in chosen if number not in FIGURES]
-    if unknown:
-        raise AnalysisError(f"figure {unknown[0]}: section V has {FIGURES[0]} to {FIGURES[-1]}")
+def reproduce(evaluation: Evaluation, out: Path, figures: Iterable[int | str] = (), seeds: int = 30,
+              master: str | None = None, rule: str = "seeker",
+              report: Callable[[int, int], None] = lambda done, of: None) -> Outcome:
+    """Figures of an evaluation, all unless given, into `out`. `report(done, of)` hears of the runs. Raises
+    AnalysisError, one line."""
+    chosen = _chosen(evaluation, figures)
     if seeds < 1:
         raise AnalysisError(f"seeds: found {seeds}; at least 1, and 2 for confidence intervals")
     folder = out / "results"
@@ -40,20 +39,33 @@ def reproduce(out: Path, figures: Iterable[int] = FIGURES, seeds: int = 30, mast
     except OSError as error:
         raise AnalysisError(f"{folder}: cannot be made: {error.strerror}") from None
     folder = folder.resolve()
-    panels, common = of(chosen), {"replacement": rule}
-    todo, damaged, failed = results.missing(folder, sweep.runs(panels, seeds, common))
+    panels, common = evaluation.of(chosen), {"replacement": rule}
+    todo, damaged, failed = results.missing(folder, sweep.runs(evaluation, panels, seeds, common))
     if todo:
         report(0, len(todo))
-        sweep.sweep(session(master), todo, folder, report)
-    found = tables.build(panels, seeds, common, folder)
-    verdicts = [one for one in claims.judge(found) if not one.figure.isdigit() or int(one.figure) in chosen]
+        sweep.sweep(session(master), evaluation, todo, folder, report)
+    found = tables.build(evaluation, panels, seeds, common, folder)
+    unasked = set(map(str, evaluation.figures)) - set(map(str, chosen))
+    judged = [one for one in verdicts.judge(evaluation.claims, found) if one.figure not in unasked]
     drawings = {}
     for panel in panels:
-        if panel.figure in FIGURES:
-            tables.write(panel, found, out / f"figure-{panel.name}.csv")
-            drawings[panel.name] = draw.draw(panel, found, out)
+        if panel.drawn:
+            tables.write(evaluation, panel, found, out / f"figure-{panel.name}.csv")
+            drawings[panel.name] = draw.draw(evaluation, panel, found, out)
     with (out / "verdicts.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerows([claims.Verdict._fields, *verdicts])
-    page.write(out / "reproduction.html", panels, drawings, verdicts, found, seeds, rule)
-    return Outcome(out / "reproduction.html", verdicts, found, len(todo), damaged, failed)
+        rows.writerows([verdicts.Verdict._fields, *judged])
+    page.write(out / "reproduction.html", evaluation, panels, drawings, judged, found, seeds, rule)
+    return Outcome(out / "reproduction.html", judged, found, len(todo), damaged, failed)
+
+
+def _chosen(evaluation: Evaluation, figures: Iterable[int | str]) -> tuple[int | str, ...]:
+    """Figures as the evaluation names them."""
+    known = {str(figure): figure for figure in evaluation.figures}
+    asked = [str(figure) for figure in figures]
+    for figure in asked:
+        if figure not in known:
+            names = list(known)
+            there = f"{names[0]} to {names[-1]}" if all(map(str.isdigit, names)) else ", ".join(names)
+            raise AnalysisError(f"figure {figure}: {evaluation.place} has {there}")
+    return tuple(known[figure] for figure in asked or known)

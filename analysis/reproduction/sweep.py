@@ -1,6 +1,6 @@
 """The runs that figures need, done as a Spark job: batches of runs, each batch a subprocess.
 
-The analysis does not know the simulator; `python -m cli overlay --batch` does, and leaves a file a run in a folder
+The analysis does not know the simulators; `python -m cli COMMAND --batch` does, and leaves a file a run in a folder
 that driver and workers both reach. A run that fails leaves the reason there; one that takes its process with it
 is recorded here, and the rest of its batch goes on in another.
 """
@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from analysis.reproduction import results
-from analysis.reproduction.figures import Panel
-from analysis.reproduction.quantities import RELATIVE
+from analysis.reproduction.evaluation import Evaluation, Panel
 
 ROOT = Path(__file__).resolve().parents[2]
 BATCH = 20.0  # s of work that a subprocess gets at least, so that its start is no matter
@@ -30,40 +29,22 @@ def parameters(panel: Panel, series, x, seed: int, common: dict) -> dict:
     return common | panel.base | {panel.sweep[0]: x} | series.overrides | {"seed": seed}
 
 
-def strawman(given: dict) -> dict:
-    """The run that this one is compared with: strawman knows no timers, so one run serves a sweep over them."""
-    rival = given | {"protocol": "strawman"}
-    return {name: value for name, value in rival.items()
-            if name not in ("unsubscription_timer", "subscription_timer")}
-
-
-def plain(given: dict) -> dict:
-    return strawman(given) if given.get("protocol") == "strawman" else given
-
-
-def runs(panels: Iterable[Panel], seeds: int, common: dict) -> list[dict]:
+def runs(evaluation: Evaluation, panels: Iterable[Panel], seeds: int, common: dict) -> list[dict]:
     """All runs that the panels need, each once."""
     found: dict[str, dict] = {}
     for panel in panels:
         for seed in range(1, seeds + 1):
             for x in panel.sweep[1]:
                 for series in panel.series:
-                    given = plain(parameters(panel, series, x, seed, common))
+                    given = evaluation.plain(parameters(panel, series, x, seed, common))
                     found[results.key(given)] = given
-                    if panel.quantity in RELATIVE:
-                        found[results.key(strawman(given))] = strawman(given)
+                    if (series.quantity or panel.quantity) in evaluation.quantities.relative:
+                        rival = evaluation.rival(given)
+                        found[results.key(rival)] = rival
     return list(found.values())
 
 
-def expense(given: dict) -> float:
-    """About how many s a run takes, for batches of like size."""
-    count = given.get("dispatchers", 100) / 100
-    events = given.get("publish", 0) * count * (0.6 if given.get("strategy") == "event" else 0.08)
-    density = max(given.get("subscribers", 0.2) / 0.2, 1) ** 0.7
-    return 0.05 + 0.05 * count ** 2 + events * count ** 0.5 * density + given.get("rate", 3) * count * 0.003
-
-
-def batches(todo: list[dict]) -> list[list[dict]]:
+def batches(todo: list[dict], expense: Callable[[dict], float]) -> list[list[dict]]:
     """The longest first, so that nothing long is left for the end."""
     found: list[list[dict]] = []
     left = 0.0
@@ -76,9 +57,9 @@ def batches(todo: list[dict]) -> list[list[dict]]:
     return found
 
 
-def sweep(spark, todo: list[dict], folder: Path, report: Callable[[int, int], None]) -> None:
+def sweep(spark, evaluation: Evaluation, todo: list[dict], folder: Path, report: Callable[[int, int], None]) -> None:
     """Do these runs; `report(done, of)` is called now and then. A Ctrl-C ends the job and keeps what is done."""
-    tasks = [(batch, str(folder)) for batch in batches(todo)]
+    tasks = [(evaluation.command, batch, str(folder)) for batch in batches(todo, evaluation.expense)]
     context, errors = spark.sparkContext, []
 
     def job() -> None:
@@ -106,14 +87,14 @@ def _done(folder: Path, since: float) -> int:
         return sum(entry.name.endswith(".json") and entry.stat().st_mtime >= since for entry in entries)
 
 
-def run_batch(task: tuple[list[dict], str]) -> int:
+def run_batch(task: tuple[tuple[str, ...], list[dict], str]) -> int:
     """On a Spark worker: the batch in a subprocess, or in several if it loses one. Returns runs that ended."""
-    pending, folder = list(task[0]), Path(task[1])
+    command, pending, folder = task[0], list(task[1]), Path(task[2])
     ended = 0
     while pending:
         lines = "".join(json.dumps({"key": results.key(one), "parameters": one}) + "\n" for one in pending)
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-        done = subprocess.run([sys.executable, "-m", "cli", "overlay", "--batch", "-", "--out", str(folder)],
+        done = subprocess.run([sys.executable, "-m", "cli", *command, "--batch", "-", "--out", str(folder)],
                               input=lines, text=True, capture_output=True, cwd=folder,
                               env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)})
         finished = {line.partition(" ")[2] for line in done.stdout.splitlines() if line.startswith("ended ")}

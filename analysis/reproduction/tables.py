@@ -1,7 +1,7 @@
 """From result files to the points of the figures: means over seeds with 95% confidence intervals.
 
-A plain quantity has Student's interval over the runs. A comparison with strawman is a ratio of means, each
-run paired with strawman's of the same seed; its interval is Student's over the linearized residuals.
+A plain quantity has Student's interval over the runs. A comparison is a ratio of means, each
+run paired with its rival's of the same seed; its interval is Student's over the linearized residuals.
 """
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from analysis.reproduction import quantities, results, sweep
-from analysis.reproduction.figures import Panel
+from analysis.reproduction import results, sweep
+from analysis.reproduction.evaluation import Evaluation, Panel
 
 
 class Point(NamedTuple):
@@ -36,11 +36,11 @@ class Tables:
         self.missing: list[str] = []  # runs that are not there, and why
         self.failures: set[str] = set()
         self.runs = 0
+        self.compared = 0  # runs whose subscription tables were compared at their end
         self.wrong = 0  # table entries that were wrong at the end of some run
         self.messages = 0
         self.seconds = 0.0  # of a processor
         self.codes: set[str] = set()
-        self.exact: dict[str, tuple[int, int]] = {}  # figure 12: series -> (due, made) once all has settled
 
     def at(self, panel: str, series: str, x: object) -> Point:
         return self.points.get((panel, series, x), NOTHING)
@@ -49,21 +49,22 @@ class Tables:
         return [(x, point) for (name, one, x), point in self.points.items() if name == panel and one == series]
 
 
-def build(panels: Iterable[Panel], seeds: int, common: dict, folder: Path) -> Tables:
+def build(evaluation: Evaluation, panels: Iterable[Panel], seeds: int, common: dict, folder: Path) -> Tables:
     """Read what is there; what is missing is listed."""
-    reader = _Reader(folder)
+    reader = _Reader(evaluation, folder)
     for panel in panels:
         for series in panel.series:
             for x in panel.sweep[1]:
                 _points(reader, panel, series, x, [
-                    sweep.plain(sweep.parameters(panel, series, x, seed, common)) for seed in range(1, seeds + 1)])
+                    evaluation.plain(sweep.parameters(panel, series, x, seed, common)) for seed in range(1, seeds + 1)])
     return reader.tables
 
 
 class _Reader:
     """Each file is read once, and of its content only what was asked for is kept."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, evaluation: Evaluation, folder: Path) -> None:
+        self.evaluation = evaluation
         self.folder = folder
         self.tables = Tables()
         self._values: dict[tuple[str, str], object] = {}
@@ -71,19 +72,17 @@ class _Reader:
 
     def value(self, given: dict, quantity: str):
         """The quantity of a run, None if there is no such run."""
-        key = results.key(given)
+        key, known = results.key(given), self.evaluation.quantities
         if self._known.get(key) is False:
             return None
         if (key, quantity) not in self._values:
             result = self._read(key, given)
             if result is None:
                 return None
-            wanted = {quantity} if quantity in quantities.OVER_TIME else {quantity, *quantities.SCALAR}
+            wanted = {quantity} if quantity in known.over_time else {quantity, *known.names}
             for name in wanted:
-                whole = name in quantities.OVER_TIME
-                self._values[key, name] = quantities.OVER_TIME[name](result) if whole else quantities.scalar(name, result)
-            if quantity == "delivery":
-                self._settled(result)
+                ask = known.over_time.get(name)
+                self._values[key, name] = ask(result) if ask else known.scalar(name, result)
         return self._values[key, quantity]
 
     def _read(self, key: str, given: dict) -> dict | None:
@@ -103,33 +102,26 @@ class _Reader:
         if key not in self._known:
             self._known[key] = True
             tables.runs += 1
-            tables.wrong += result["wrong"]
-            tables.messages += result["link_messages"]
+            tables.compared += "wrong" in result
+            tables.wrong += result.get("wrong", 0)
+            tables.messages += result.get("link_messages", 0)
             tables.seconds += result["cpu"]
             tables.codes.add(result["code"])
         return result
 
-    def _settled(self, result: dict) -> None:
-        """Deliveries of events published after the last link was replaced and T_u has passed."""
-        given = result["parameters"]
-        start = math.ceil((given["last"] + given["repair"]) / result["bin"] - 1e-9)
-        name = f"{given['protocol']} {given['rate']:g}"
-        due, made = self.tables.exact.get(name, (0, 0))
-        self.tables.exact[name] = due + sum(result["due"][start:]), made + sum(result["made"][start:])
-
 
 def _points(reader: _Reader, panel: Panel, series, x, given: list[dict]) -> None:
-    quantity, points = series.quantity or panel.quantity, reader.tables.points
-    if quantity in quantities.OVER_TIME:
+    quantity, points, evaluation = series.quantity or panel.quantity, reader.tables.points, reader.evaluation
+    if quantity in evaluation.quantities.over_time:
         bins: dict[float, list[float]] = {}
         for one in given:
             for at, value in reader.value(one, quantity) or ():
                 bins.setdefault(round(at, 6), []).append(value)
         name = series.name if len(panel.sweep[1]) == 1 else f"{series.name} {x:g}"
         points.update(((panel.name, name, at), mean(values)) for at, values in sorted(bins.items()))
-    elif quantity in quantities.RELATIVE:
-        compared = quantities.RELATIVE[quantity]
-        pairs = [(reader.value(one, compared), reader.value(sweep.strawman(one), compared)) for one in given]
+    elif quantity in evaluation.quantities.relative:
+        compared = evaluation.quantities.relative[quantity]
+        pairs = [(reader.value(one, compared), reader.value(evaluation.rival(one), compared)) for one in given]
         points[panel.name, series.name, x] = less([pair for pair in pairs if None not in pair])
     else:
         values = [reader.value(one, quantity) for one in given]
@@ -159,11 +151,11 @@ def less(pairs: Sequence[tuple[float, float]]) -> Point:
     return Point(gain, gain - 100 * half, gain + 100 * half, len(pairs))
 
 
-def write(panel: Panel, tables: Tables, path: Path) -> None:
+def write(evaluation: Evaluation, panel: Panel, tables: Tables, path: Path) -> None:
     """The panel's points as CSV."""
     with path.open("w", newline="", encoding="utf-8") as file:
         out = csv.writer(file, lineterminator="\n")
-        over_time = panel.quantity in quantities.OVER_TIME
+        over_time = panel.quantity in evaluation.quantities.over_time
         out.writerow(["series", "time" if over_time else panel.sweep[0], "mean", "low", "high", "runs"])
         for (name, series, x), point in tables.points.items():
             if name == panel.name:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import math
 import os
 import re
@@ -15,8 +16,10 @@ import pytest
 from scipy import stats
 
 from analysis import AnalysisError
-from analysis.reproduction import claims, cost, figures, results, sweep, tables
-from analysis.reproduction.figures import Panel, Series, curves
+from analysis.reproduction import claims, cost, results, sweep, tables, verdicts
+from analysis.reproduction.dynamic_topology import DYNAMIC_TOPOLOGY
+from analysis.reproduction.evaluation import Panel, Series
+from analysis.reproduction.figures import curves
 from analysis.reproduction.reproduce import reproduce
 from node import schema
 from tests.cli.command import roamcast
@@ -26,12 +29,7 @@ SMALL = {"dispatchers": 12, "available": 12, "patterns": 2, "subscribers": 0.5}
 TINY = (Panel(14, "a", "Tiny", "cost", "cost", ("rate", (3, 6)), "rate", curves("strawman", "informed"), SMALL),
         Panel(14, "b", "Tiny", "improvement", "%", ("rate", (3, 6)), "rate", curves("informed"), SMALL))
 
-
-@pytest.fixture
-def tiny(monkeypatch):
-    """The evaluation with one small figure."""
-    monkeypatch.setattr(figures, "PANELS", TINY)
-    monkeypatch.setattr("analysis.reproduction.reproduce.of", lambda chosen: TINY)
+SMALL_ONE = dataclasses.replace(DYNAMIC_TOPOLOGY, panels=TINY)  # the evaluation with one small figure
 
 
 def result(**sent) -> dict:
@@ -76,42 +74,44 @@ def test_intervals_are_students():
 def test_figures_are_12_to_29_and_their_parameters_exist():
     from emulation.overlay import Parameters
 
-    assert figures.FIGURES == tuple(range(12, 30))
-    for panel in figures.of(figures.FIGURES):
+    assert DYNAMIC_TOPOLOGY.figures == tuple(range(12, 30))
+    for panel in DYNAMIC_TOPOLOGY.panels:
         for x in panel.sweep[1]:
             for series in panel.series:
                 Parameters.of(sweep.parameters(panel, series, x, 1, {"replacement": "seeker"}))
-    assert len({panel.name for panel in figures.PANELS}) == len(figures.PANELS)
+    assert len({panel.name for panel in DYNAMIC_TOPOLOGY.panels}) == len(DYNAMIC_TOPOLOGY.panels)
 
 
 def test_runs_are_shared_between_figures():
-    alone = [len(sweep.runs(figures.of((number,)), 2, {})) for number in (14, 27)]
-    assert alone[0] == alone[1] == len(sweep.runs(figures.of((14, 27)), 2, {}))
+    def runs(*numbers, seeds=1):
+        return sweep.runs(DYNAMIC_TOPOLOGY, DYNAMIC_TOPOLOGY.of(numbers), seeds, {})
+
+    assert len(runs(14, seeds=2)) == len(runs(27, seeds=2)) == len(runs(14, 27, seeds=2))
     # strawman has no timers: one run a seed serves all of a sweep over one
-    timers = [run for run in sweep.runs(figures.of((19,)), 1, {}) if run["protocol"] == "strawman"]
+    timers = [run for run in runs(19) if run["protocol"] == "strawman"]
     assert len(timers) == 1
 
 
-def test_a_sweep_is_resumed_and_damage_is_redone(tiny, tmp_path):
-    first = reproduce(tmp_path, (14,), seeds=2)
+def test_a_sweep_is_resumed_and_damage_is_redone(tmp_path):
+    first = reproduce(SMALL_ONE, tmp_path, (14,), seeds=2)
     assert (first.done, first.damaged, first.tables.runs, first.tables.wrong) == (8, 0, 8, 0)
     files = sorted((tmp_path / "results").iterdir())
     assert len(files) == 8
     before = {path.name: path.read_bytes() for path in files}
     points = dict(first.tables.points)
 
-    assert reproduce(tmp_path, (14,), seeds=2).done == 0
+    assert reproduce(SMALL_ONE, tmp_path, (14,), seeds=2).done == 0
 
     files[0].write_bytes(before[files[0].name][:-40])  # torn
     files[1].write_bytes(before[files[1].name].replace(b'"SUB":{"messages":', b'"SUB":{"messages":1', 1))  # altered
     files[2].unlink()
     kept = files[3].stat().st_mtime_ns
-    again = reproduce(tmp_path, (14,), seeds=2)
+    again = reproduce(SMALL_ONE, tmp_path, (14,), seeds=2)
     assert (again.done, again.damaged) == (3, 2)
     assert again.tables.points == points  # the same to the last bit
     assert files[3].stat().st_mtime_ns == kept
 
-    more = reproduce(tmp_path, (14,), seeds=3)
+    more = reproduce(SMALL_ONE, tmp_path, (14,), seeds=3)
     assert more.done == 4
     with (tmp_path / "figure-14a.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -121,16 +121,16 @@ def test_a_sweep_is_resumed_and_damage_is_redone(tiny, tmp_path):
     assert (tmp_path / "figure-14b.png").stat().st_size > 5000
 
 
-def test_a_run_that_fails_is_one_missing_point(tiny, tmp_path, monkeypatch):
+def test_a_run_that_fails_is_one_missing_point(tmp_path):
     bad = (TINY[0]._replace(series=(*TINY[0].series, Series("path", {"protocol": "path", "degree": 2}))), TINY[1])
-    monkeypatch.setattr("analysis.reproduction.reproduce.of", lambda chosen: bad)
-    found = reproduce(tmp_path, (14,), seeds=1)
+    evaluation = dataclasses.replace(DYNAMIC_TOPOLOGY, panels=bad)
+    found = reproduce(evaluation, tmp_path, (14,), seeds=1)
     assert found.tables.runs == 4 and len(found.tables.missing) == 2
     assert "degree: found 2; from 3 to 64" in found.tables.missing[0]
     assert math.isnan(found.tables.at("14a", "path", 3).mean)
     assert not math.isnan(found.tables.at("14a", "informed", 3).mean)
     assert "2 runs are missing" in found.page.read_text()
-    assert reproduce(tmp_path, (14,), seeds=1).retried == 2
+    assert reproduce(evaluation, tmp_path, (14,), seeds=1).retried == 2
 
 
 def test_a_run_that_takes_its_process_with_it_is_one_missing_point(tmp_path, monkeypatch):
@@ -151,7 +151,7 @@ sys.exit(main(sys.argv[3:]))
     monkeypatch.setattr(sys, "executable", str(program))
     folder = tmp_path / "results"
     folder.mkdir()
-    assert sweep.run_batch((given, str(folder))) == 2
+    assert sweep.run_batch((("overlay",), given, str(folder))) == 2
     found = [results.read(folder / f"{results.key(one)}.json") for one in given]
     assert ["failed" in one for one in found] == [False, True, False]
     assert "the process ended with -6" in found[1]["failed"]
@@ -162,8 +162,13 @@ def test_what_a_ctrl_c_ended_has_not_failed(tmp_path, monkeypatch):
     program.write_text("#!/bin/sh\ncat > /dev/null\nexit 130\n")
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
-    assert sweep.run_batch(([SMALL | {"seed": 1}], str(tmp_path))) == 0
+    assert sweep.run_batch((("overlay",), [SMALL | {"seed": 1}], str(tmp_path))) == 0
     assert not list(tmp_path.glob("*.json"))
+
+
+def slow():
+    return dataclasses.replace(DYNAMIC_TOPOLOGY, panels=tuple(
+        panel._replace(base=panel.base | {"publish": 40.0}) for panel in TINY))
 
 
 def test_an_interrupted_sweep_keeps_what_is_done(tmp_path):
@@ -172,11 +177,9 @@ def test_an_interrupted_sweep_keeps_what_is_done(tmp_path):
 import sys
 sys.path.insert(0, {str(ROOT)!r})
 from analysis.reproduction import reproduce, sweep
-from tests.analysis.test_reproduction import TINY
-slow = tuple(panel._replace(base=panel.base | {{"publish": 40.0}}) for panel in TINY)
-reproduce.of = lambda chosen: slow
+from tests.analysis.test_reproduction import slow
 sweep.BATCH = 0.01
-reproduce.reproduce(__import__("pathlib").Path({str(out)!r}), (14,), seeds=30, master="local[1]")
+reproduce.reproduce(slow(), __import__("pathlib").Path({str(out)!r}), (14,), seeds=30, master="local[1]")
 """
     process = subprocess.Popen([sys.executable, "-c", program], start_new_session=True, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
@@ -192,13 +195,13 @@ reproduce.reproduce(__import__("pathlib").Path({str(out)!r}), (14,), seeds=30, m
     done = list(out.glob("results/*.json"))
     assert 2 <= len(done) < 120
     assert all("failed" not in results.read(path) for path in done)
-    slow = [panel._replace(base=panel.base | {"publish": 40.0}) for panel in TINY]
-    todo, damaged, _ = results.missing(out / "results", sweep.runs(slow, 30, {"replacement": "seeker"}))
+    todo, damaged, _ = results.missing(
+        out / "results", sweep.runs(slow(), slow().panels, 30, {"replacement": "seeker"}))
     assert (len(todo), damaged) == (120 - len(done), 0)
 
 
 def test_every_claim_of_the_issue_is_judged_or_says_what_is_missing():
-    found = claims.judge(tables.Tables())
+    found = verdicts.judge(claims.CLAIMS, tables.Tables())
     assert {one.verdict for one in found} == {"unmeasured"}
     about = " ".join(f"{one.figure} {one.says}" for one in found)
     for said in ("0.0988", "exactly 100 %", "3.44", "90.9", "75 %", "20 points", "10 points", "40 %", "notified becomes worse",
@@ -218,7 +221,7 @@ def test_every_claim_of_the_issue_is_judged_or_says_what_is_missing():
     (75, tables.Point(60, math.nan, math.nan, 1), True, "differs"),
 ])
 def test_verdicts_on_numbers(stated, point, percent, verdict):
-    assert claims.near(stated, point, percent) == verdict
+    assert verdicts.near(stated, point, percent) == verdict
 
 
 def test_verdicts_on_orders_can_go_either_way():
@@ -233,9 +236,11 @@ def test_verdicts_on_orders_can_go_either_way():
 
 def test_figures_and_seeds_that_are_not_there_are_told(tmp_path):
     with pytest.raises(AnalysisError, match="figure 11: section V has 12 to 29"):
-        reproduce(tmp_path, (11,))
+        reproduce(DYNAMIC_TOPOLOGY, tmp_path, (11,))
+    with pytest.raises(AnalysisError, match="figure fourteen: section V has 12 to 29"):
+        reproduce(DYNAMIC_TOPOLOGY, tmp_path, ("fourteen",))
     with pytest.raises(AnalysisError, match="seeds: found 0"):
-        reproduce(tmp_path, (14,), seeds=0)
+        reproduce(DYNAMIC_TOPOLOGY, tmp_path, (14,), seeds=0)
 
 
 def test_the_command_line_of_one_run_and_of_a_batch(tmp_path):

@@ -1,0 +1,93 @@
+"""What one evaluation is made of. The sweep, the points, the drawings and the page are the same for all.
+
+An evaluation is data and a few functions: its charts (panels of curves over a swept parameter), the quantities
+that they show, what its paper claims, and which command does its runs.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+Result = dict  # of one run, as the command that does it writes it
+
+
+class Series(NamedTuple):
+    """One curve. `quantity` is that of the panel unless given."""
+
+    name: str
+    overrides: dict
+    quantity: str = ""
+
+
+class Panel(NamedTuple):
+    """One chart. `quantity` is one of the evaluation's; those over time have `x` the time, not `sweep`."""
+
+    figure: int | str
+    letter: str
+    title: str
+    quantity: str
+    ylabel: str
+    sweep: tuple[str, tuple]  # parameter and its values
+    xlabel: str
+    series: tuple[Series, ...]
+    base: dict = {}
+    log: bool = False  # the axis of x
+    ylog: bool = False
+    dots: tuple[float, ...] = ()  # lines at values of x that the text speaks of
+    bars: bool = False  # a bar for each value of x, in layers, and no curves
+    drawn: bool = True  # False: measured for a claim, and no figure
+
+    @property
+    def name(self) -> str:
+        return f"{self.figure}{self.letter}"
+
+
+class Quantities(NamedTuple):
+    """From one run to numbers. Those of `relative` compare a run with its rival of the same seed (in %); those
+    `over_time` give a value for each bin of time."""
+
+    scalar: Callable[[str, Result], float]
+    names: tuple[str, ...]  # scalar ones that are cheap to take all at once when a file is read
+    relative: dict[str, str] = {}  # -> what is compared
+    over_time: dict[str, Callable[[Result], list[tuple[float, float]]]] = {}
+
+
+class Look(NamedTuple):
+    """How a series is drawn."""
+
+    color: str
+    marker: str = "."
+    label: str = ""  # its name unless given
+
+
+def itself(given: dict) -> dict:
+    return given
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """`claims` are (figure, what is stated, check); see verdicts.py."""
+
+    name: str
+    title: str  # of the page
+    place: str  # what the figures belong to, as an error says it: "section V"
+    panels: tuple[Panel, ...]
+    quantities: Quantities
+    claims: tuple[tuple, ...]
+    looks: dict[str, Look]
+    expense: Callable[[dict], float]  # about how many s a run takes, for batches of like size
+    command: tuple[str, ...] = ("overlay",)  # `roamcast COMMAND --batch - --out DIR` does the runs
+    rival: Callable[[dict], dict] = itself  # the run that a run is compared with
+    plain: Callable[[dict], dict] = itself  # without parameters that change nothing: equal runs are one run
+    shared: dict[str, frozenset] = field(default_factory=dict)  # panels measured in the runs of several figures
+
+    @property
+    def figures(self) -> tuple[int | str, ...]:
+        """In the order of the page."""
+        return tuple(dict.fromkeys(panel.figure for panel in self.panels if panel.drawn))
+
+    def of(self, figures: tuple) -> tuple[Panel, ...]:
+        """Their panels, and what else is measured in the same runs."""
+        return tuple(panel for panel in self.panels
+                     if self.shared.get(panel.name, frozenset((panel.figure,))) & set(figures))
