@@ -38,6 +38,17 @@ LIMITS: dict[str, tuple[float, float]] = {
     "subscription_timer": TIMER,
     "activate_wait": TIMER,
     "path_wait": TIMER,
+    "client_buffer": (4096, 2**30),
+    "client_age": TIMER,
+    "handoff_wait": TIMER,
+    "roam_margin": (0.0, 1.0),
+    "roam_dwell": TIMER,
+    "gossip_interval": TIMER,
+    "gossip_forward": (0.0, 1.0),
+    "gossip_subscribers": (0.0, 1.0),
+    "lost_patience": TIMER,
+    "cache_bytes": (0, 2**30),
+    "cache_lifetime": TIMER,
     "traffic_interval": TIMER,
 }
 
@@ -49,6 +60,7 @@ class NodeConfig:
     reconcile: str = "strawman"  # or "timed", "notified", "informed", "path"
     strategy: str = "subscription"  # routing: subscription, hierarchical, event or flood
     forwarding: str = "identity"  # or "covering"
+    recovery: str = "none"  # of lost events: or "push", "subscriber_pull", "publisher_pull", "combined"
     secret: str = ""  # shared key of authenticated datagrams; empty: none
 
     # neighbors
@@ -64,6 +76,7 @@ class NodeConfig:
     channel_window: int = 32  # messages in flight (at most 64)
     channel_queue: int = 262144  # bytes waiting and in flight, per link
     channel_give_up: float = 1.0  # s without an acknowledgement of anything in flight
+    retransmission: bool = True  # of events; without, they and gossip are sent once, beside the channels
     ack_delay: float = 0.1  # s an acknowledgement may wait for company, less up to half by chance
     multicast: bool = True  # one broadcast for several tree neighbors where cheaper
     base_rate: float = 6e6  # bit/s, at which the radio sends broadcasts
@@ -87,6 +100,23 @@ class NodeConfig:
     activate_wait: float = 0.5  # s that a new link's end waits for the word of the old one
     path_wait: float = 3.0  # s that a broker of a reconfiguration path waits for its next message
     flush: str = "broadcast"  # how FLUSH spreads: or "piggyback" (on subscriptions), "path" (where known)
+
+    # recovery of lost events
+    gossip_interval: float = 1.0  # s between two gossip rounds, +-10% jitter
+    gossip_adaptive: bool = False  # rounds that find nothing to do make the interval longer, up to 16 times
+    gossip_forward: float = 0.9  # P_forward: a broker passes gossip on
+    gossip_subscribers: float = 0.5  # combined: a round pulls from subscribers, and from the publisher otherwise
+    lost_patience: float = 30.0  # s that an event is asked for once its loss was noticed
+    cache_bytes: int = 262144  # of events kept for others
+    cache_lifetime: float = 120.0  # s that they are kept at most
+    cache_eviction: str = "fifo"  # or "random"
+
+    # roaming clients
+    client_buffer: int = 131072  # bytes held for one device, and by a device of what it publishes; oldest dropped first
+    client_age: float = 60.0  # s that events wait for a device, and that a device that is away is waited for
+    handoff_wait: float = 2.0  # s that a new broker waits for what the old ones hold
+    roam_margin: float = 0.3  # share of beacons by which another broker must be heard better ...
+    roam_dwell: float = 2.0  # s ... for so long, before a device moves to it
 
     # records
     traffic_interval: float = 1.0  # s between two traffic records

@@ -24,6 +24,9 @@ class Node(Section):
     forwarding: Literal["identity", "covering"] = Field(
         "identity", description="which subscriptions are forwarded"
     )
+    recovery: Literal["none", "push", "subscriber_pull", "publisher_pull", "combined"] = Field(
+        "none", description="how lost events come back"
+    )
     secret: str = Field("", max_length=1024, description="shared key of authenticated datagrams; empty: none")
 
     hello_interval: Timer = Field(0.5, le=3600, description="s: between two beacons, +-10%")
@@ -42,6 +45,9 @@ class Node(Section):
     )
     channel_give_up: Timer = Field(
         1.0, le=3600, description="s: without any acknowledgement that end a link"
+    )
+    retransmission: bool = Field(
+        True, description="of events over tree links; without, they and gossip are sent once"
     )
     ack_delay: float = Field(0.1, ge=0, le=10, description="s: an acknowledgement may wait for company")
     multicast: bool = Field(True, description="one broadcast for several tree neighbors where cheaper")
@@ -78,6 +84,35 @@ class Node(Section):
         "broadcast", description="how FLUSH spreads: to all, on subscriptions, along the path"
     )
 
+    gossip_interval: Timer = Field(1.0, le=3600, description="s: between two gossip rounds, +-10%")
+    gossip_adaptive: bool = Field(
+        False, description="rounds that find nothing to do make the interval longer, up to 16 times"
+    )
+    gossip_forward: float = Field(0.9, ge=0, le=1, description="P_forward: a broker passes gossip on")
+    gossip_subscribers: float = Field(
+        0.5, ge=0, le=1, description="combined: share of the rounds that pull from subscribers"
+    )
+    lost_patience: Timer = Field(30.0, le=3600, description="s: a lost event is asked for")
+    cache_bytes: int = Field(262144, ge=0, le=2**30, description="bytes: of events kept for others")
+    cache_lifetime: Timer = Field(120.0, le=3600, description="s: they are kept at most")
+    cache_eviction: Literal["fifo", "random"] = Field(
+        "fifo", description="which of them makes room: the oldest or any"
+    )
+
     digest: bool = Field(True, description="compare tables in beacons and heal them")
+
+    client_buffer: int = Field(
+        131072, ge=4096, le=2**30, description="bytes: events held for one roaming client; the oldest are dropped"
+    )
+    client_age: Timer = Field(
+        60.0, le=3600, description="s: events wait for a roaming client, and a broker for one that is away"
+    )
+    handoff_wait: Timer = Field(
+        2.0, le=3600, description="s: a new broker waits for what the old ones hold for a roaming client"
+    )
+    roam_margin: float = Field(
+        0.3, ge=0, le=1, description="share of beacons by which another broker must be heard better ..."
+    )
+    roam_dwell: Timer = Field(2.0, le=3600, description="s: ... for so long, before a roaming client moves to it")
 
     traffic_interval: Timer = Field(1.0, le=3600, description="s: between two traffic records")

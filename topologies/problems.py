@@ -68,11 +68,18 @@ def from_validation(
     return list(dict.fromkeys(told)), meant | {str(problem["loc"][0]) for problem in found}
 
 
+MOST_SHOWN = 32  # known words in one line
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """` did you mean "x"?` for the nearest known word, or the words themselves."""
     known = list(known)
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.55)
-    return f'did you mean "{close[0]}"?' if close else f"known: {', '.join(known)}"
+    if close:
+        return f'did you mean "{close[0]}"?'
+    shown = known[:MOST_SHOWN]
+    more = f" and {len(known) - len(shown)} more, in docs/scenario.md" if len(known) > len(shown) else ""
+    return f"known: {', '.join(shown)}{more}"
 
 
 def _tell(path: Path | str, problem: dict, schema: type[BaseModel]) -> str:
