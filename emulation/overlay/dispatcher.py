@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from heapq import heappush
 
 from emulation.overlay.events import PatternTable
-from emulation.overlay.network import End, Network, Timer
+from emulation.overlay.network import End, Network, Timer, loses
 from node import wire
 from node.broker import RECONCILERS, STRATEGIES
 from node.config import NodeConfig
@@ -64,7 +64,9 @@ class Dispatcher:
             count = len(links)
             network.events += count
             network.messages += count
+            loss, salt = network.loss, message[5].salt
         else:
+            loss = salt = 0
             takes = network.account(message, len(links))
         ends, heap, now, cause = self.ends, network.heap, network.time, network.cause
         order = network.order
@@ -72,6 +74,8 @@ class Dispatcher:
             end = ends[link]
             at = end.free_at
             end.free_at = at = (at if at > now else now) + takes
+            if loss and loses(salt, end.code, loss):
+                continue
             order += 1
             heappush(heap, (at, order, end, message, cause))
         network.order = order

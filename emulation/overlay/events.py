@@ -33,24 +33,26 @@ class Text(dict):
     """An event's attributes, shared by all copies of the event.
 
     `patterns`: hashes of the filters it matches. `trail`: the link ends it went over, in order of arrival.
+    `salt`: decides on which links it is lost (network.loses).
     `got`: bit n is set when it was delivered to dispatcher n. `wanted`: the same for those of the core that
     had subscribed when it was published, its publisher excepted.
     """
 
-    __slots__ = ("at", "got", "patterns", "source", "trail", "wanted")
+    __slots__ = ("at", "got", "patterns", "salt", "source", "trail", "wanted")
 
-    def __init__(self, at: float, source: int, numbers: list[int]) -> None:
+    def __init__(self, at: float, source: int, numbers: list[int], salt: int = 0) -> None:
         super().__init__(text="".join(map(character, numbers)))
         self.at = at
         self.source = source
+        self.salt = salt
         self.patterns: list[FilterHash] = [pattern(number).hash for number in set(numbers)]
         self.trail: list[int] = []
         self.got = 0
         self.wanted = 0
 
 
-def draw(at: float, source: int, letters: int, available: int, chance: random.Random) -> Text:
-    return Text(at, source, [int(chance.random() * available) for _ in range(letters)])
+def draw(at: float, source: int, letters: int, available: int, chance: random.Random, salt: int) -> Text:
+    return Text(at, source, [int(chance.random() * available) for _ in range(letters)], salt)
 
 
 class _Nothing:

@@ -83,6 +83,13 @@ class Graph:
                     todo.append(other)
         return found
 
+    def distances(self, start: int) -> list[int]:
+        """Links from `start` to every dispatcher; -1 where it is not reached."""
+        found = [-1] * len(self.near)
+        for node, before in self.part(start).items():
+            found[node] = found[before] + 1
+        return found
+
     def replacement(self, lost: Edge, rule: str, chance: random.Random) -> tuple[int, ...]:
         """A link that reconnects the two sides of a lost one, as the reconfiguration path it makes: from the
         lower old end to the new link and over it to the higher old end. No dispatcher gets more than `degree`

@@ -1,8 +1,9 @@
 """FIFO links, virtual time and the loop that everything in a run of the overlay goes through.
 
-cugola-frey-murphy-picco-dynamic-topology, section V-A: error-free links of 10 Mbit/s. A message takes its size
-over the bandwidth, behind what was sent before it in the same direction; messages under way when their link
-breaks are lost. Out-of-band messages (ACTIVATE) go as over a link of their own.
+cugola-frey-murphy-picco-dynamic-topology, section V-A: links of 10 Mbit/s, error-free unless a rate is given at which they
+lose events. A message takes its size over the bandwidth, behind what was sent before it in the same
+direction; messages under way when their link breaks are lost. Out-of-band messages (ACTIVATE) go as over a link
+of their own.
 
 Every action has a cause, the reconfiguration that it comes from or -1: it is inherited by the messages that
 are sent and the timers that are set meanwhile, so overlapping reconfigurations can be told apart.
@@ -54,11 +55,25 @@ class Timer:
             action()
 
 
+def loses(salt: int, link: int, rate: float) -> bool:
+    """Whether what has this salt (64 random bits) is lost on this link: chance that no other draw moves, so that
+    an event meets the same losses whatever is sent besides it. The mixing is SplitMix64's."""
+    mixed = salt + link * 0x9E3779B97F4A7C15 & _BITS
+    mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 & _BITS
+    mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB & _BITS
+    return (mixed ^ mixed >> 31) < rate * 2.0**64
+
+
+_BITS = 2**64 - 1
+
+
 class Network:
     """Time, the heap, and what was counted. An entry is (time, order, end or None, message or action, cause)."""
 
-    def __init__(self, bandwidth: float, pattern_bits: float, event_bits: float, control_bits: float) -> None:
+    def __init__(self, bandwidth: float, pattern_bits: float, event_bits: float, control_bits: float,
+                 loss: float = 0.0) -> None:
         self.time = 0.0
+        self.loss = loss  # rate at which a link loses what is not repeated until it arrives
         self.cause = -1
         self.order = 0
         self.heap: list[tuple] = []

@@ -51,6 +51,7 @@ class Parameters:
     settled: float = 2.0  # the stable core subscribes before, and not after
     core: float = 1.0  # share of the dispatchers that are the stable core
     bandwidth: float = 1e7
+    loss: float = 0.0  # rate at which a link loses events, which nobody repeats
     # not said by the paper
     replacement: str = "seeker"  # which link takes a broken one's place: graph.Graph.replacement
     numbering: str = "chance"  # who has low numbers; a reconfiguration path begins at the lower old end
@@ -68,6 +69,7 @@ class Parameters:
         for key, least, most in (
                 ("seed", 0, 2**32 - 1), ("dispatchers", 4, 5000), ("degree", 3, 64), ("available", 1, 4096),
                 ("patterns", 1, self.available), ("letters", 1, 64), ("subscribers", 0, 1), ("publish", 0, 1000),
+                ("loss", 0, 1),
                 ("rate", 0, 1000), ("repair", 0.001, 10), ("unsubscription_timer", 0, 60),
                 ("subscription_timer", 0, 60), ("duration", 0.5, 600), ("first", 0, self.duration),
                 ("last", self.first, self.duration), ("settled", 0, self.first), ("core", 0, 1),

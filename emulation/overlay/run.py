@@ -11,6 +11,7 @@ from itertools import count
 
 from emulation.overlay.dispatcher import Dispatcher
 from emulation.overlay.events import CLIENT, Text, draw, pattern, useful
+from emulation.overlay.graph import Graph
 from emulation.overlay.network import Network
 from emulation.overlay.parameters import Parameters
 from emulation.overlay.script import Reconfiguration, Script, Subscription, stream, write
@@ -40,7 +41,7 @@ class Run:
     def __init__(self, parameters: Parameters, script: Script) -> None:
         self.parameters, self.script = parameters, script
         self.network = Network(parameters.bandwidth, parameters.pattern_bits, parameters.event_bits,
-                               parameters.control_bits)
+                               parameters.control_bits, parameters.loss)
         self.records: dict[str, int] = {}
         self.dispatchers: list[Dispatcher] = []
         self.texts: list[Text] = []
@@ -109,11 +110,12 @@ class Run:
 
     def _publisher(self, node: int) -> None:
         parameters, chance = self.parameters, stream(self.parameters, "events", node)
+        salts = stream(parameters, "losses", node)
         network, routing = self.network, self.dispatchers[node].routing
         sequence = count(1)
 
         def publish() -> None:
-            text = draw(network.time, node, parameters.letters, parameters.available, chance)
+            text = draw(network.time, node, parameters.letters, parameters.available, chance, salts.getrandbits(64))
             self.texts.append(text)
             for key in text.patterns:
                 text.wanted |= self._wanted.get(key, 0)
@@ -148,7 +150,7 @@ class Run:
             "parameters": parameters.as_dict(),
             "reconfigurations": len(self.script.reconfigurations),
             "sent": sent, "bin": BIN, "messages": messages, "events": events, **self._delivery(bins),
-            "involved": [len(found) for found in network.involved.values()],
+            "distances": self._distances(), "involved": [len(found) for found in network.involved.values()],
             "path": [len(change.path) for change in self.script.reconfigurations],
             "records": dict(sorted(self.records.items())), "wrong": self.wrong(),
             "link_messages": whole, "actions": network.order,
@@ -167,6 +169,25 @@ class Run:
             made[number] += (text.wanted & text.got).bit_count()
             misrouted[number] += len(text.trail) - useful(text, self.network.ends)
         return {"published": published, "receivers": receivers, "due": due, "made": made, "misrouted": misrouted}
+
+    def _distances(self) -> list[int]:
+        """How many deliveries were due at 0, 1, 2, ... links from the publisher, of the events published from `first`
+        to `last`, while the tree is one: what links lose of them can be computed."""
+        parameters, found = self.parameters, []
+        if self.script.reconfigurations or not parameters.loss:
+            return found
+        graph = Graph(parameters.dispatchers, parameters.degree, self.script.edges)
+        far: dict[int, list[int]] = {}
+        for text in self.texts:
+            if not parameters.first <= text.at < parameters.last:
+                continue
+            if text.source not in far:
+                far[text.source] = graph.distances(text.source)
+            for node, distance in enumerate(far[text.source]):
+                if text.wanted >> node & 1:
+                    found += [0] * (distance + 1 - len(found))
+                    found[distance] += 1
+        return found
 
     def wrong(self) -> int:
         """Table entries of links, at the end, that differ from those computed from scratch. While something is

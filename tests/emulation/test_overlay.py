@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from emulation import overlay
 from emulation.overlay import Parameters
 from emulation.overlay.events import CLIENT, PatternTable, Text, pattern, useful
 from emulation.overlay.graph import Graph, balanced, renamed, scattered
-from emulation.overlay.network import Network, Storm
+from emulation.overlay.network import Network, Storm, loses
 from emulation.overlay.run import Run
 from emulation.overlay.script import write
 from node.ids import LinkId
@@ -126,6 +127,33 @@ def test_links_are_fifo_and_take_their_time():
     assert len(heard) == 2
 
 
+def test_an_event_meets_the_same_losses_whatever_else_is_drawn():
+    chance = random.Random(5)
+    salts = [chance.getrandbits(64) for _ in range(3000)]
+    lost = np.array([[loses(salt, link, 0.1) for link in range(40)] for salt in salts]) - 0.1
+    assert abs(lost.mean()) < 0.004  # 4 standard deviations
+    for other in (np.roll(lost, 1, 0), np.roll(lost, 1, 1), np.roll(lost, (1, 1), (0, 1))):
+        assert abs((lost * other).mean()) / 0.09 < 0.012
+    assert not any(loses(salt, 1, 0.0) for salt in salts) and all(loses(salt, 1, 1.0) for salt in salts)
+    often = {salt for salt in salts if loses(salt, 3, 0.3)}
+    assert {salt for salt in salts if loses(salt, 3, 0.2)} < often  # a better link loses no other events
+
+
+def test_lossy_links_deliver_what_the_distances_say():
+    """Nobody repeats an event: over d links of error rate 0.1 it comes with probability 0.9 ** d."""
+    due = made = said = 0
+    for seed in range(4):
+        result = overlay.run(Parameters(seed=seed, loss=0.1, publish=3.0, rate=0))
+        span = slice(30, 70)
+        due += sum(result["due"][span])
+        made += sum(result["made"][span])
+        assert sum(result["distances"]) == sum(result["due"][span])
+        said += sum(count * 0.9 ** links for links, count in enumerate(result["distances"]))
+    assert made == pytest.approx(said, rel=0.03)  # losses near the publisher are those of many
+    assert 0.4 < made / due < 0.7
+    assert overlay.run(Parameters(rate=0, publish=1.0, **SMALL))["distances"] == []
+
+
 def test_effects_have_the_cause_of_what_set_them_off():
     network, seen = Network(1e6, 1000.0, 1000.0, 100.0), []
     network.call_at(1.0, lambda: network.call_at(2.0, lambda: seen.append(network.cause), network.cause), 7)
@@ -203,6 +231,7 @@ def test_outside_the_core_subscriptions_change():
     ({"dispatchers": 2.5}, "a whole number"),
     ({"subscribers": 1.5}, "subscribers: found 1.5; from 0 to 1"),
     ({"patterns": 97}, "patterns: found 97; from 1 to 96"),
+    ({"loss": 1.5}, "loss: found 1.5; from 0 to 1"),
     ({"rate": float("nan")}, "rate: found nan"),
     ({"strategy": "event", "protocol": "path"}, "no subscription tables to reconcile"),
 ])
