@@ -24,6 +24,7 @@ from collections.abc import Callable
 from node import relay, wire
 from node.environment import Timer
 from node.ids import Epoch, NodeId, Peer
+from node.rhythm import Rhythm
 
 PEERS = 256  # lives of nodes remembered; more are turned away
 LISTED = 64  # of them named by one beacon
@@ -173,6 +174,7 @@ class Neighbors:
         self._sequence = 0
         self._rotation = 0
         self._timer: Timer | None = None
+        self._rhythm = Rhythm(self._env)
         self._window = (1 << min(self._config.hello_window, BEACONS)) - 1
         self.two_way: dict[NodeId, Peer] = {}
         self.hop_messages: dict[type, Callable] = {wire.Hello: self._hello}
@@ -181,7 +183,7 @@ class Neighbors:
     def start(self) -> None:
         """Begin to beacon, at a random moment of the first interval."""
         delay = self._env.random.uniform(0.0, self._config.hello_interval)
-        self._timer = self._env.call_later(delay, self._beacon)
+        self._timer = self._env.call_later(self._rhythm.begin(delay), self._beacon)
 
     def stop(self) -> None:
         """Fall silent; no more upcalls."""
@@ -271,8 +273,8 @@ class Neighbors:
     # ---- beacons ----------------------------------------------------------------------------
     def _beacon(self) -> None:
         config = self._config
-        delay = config.hello_interval * self._env.random.uniform(0.9, 1.1)
-        self._timer = self._env.call_later(delay, self._beacon)
+        interval = config.hello_interval * self._env.random.uniform(0.9, 1.1)
+        self._timer = self._env.call_later(self._rhythm.next(interval), self._beacon)
         self._sequence += 1
         digests = tuple(self._core.digests()[:DIGESTS])
         room = (BODY - HELLO_BYTES - DIGEST_BYTES * len(digests)) // HEARD_BYTES

@@ -8,6 +8,7 @@ bytes handed to UDP.
 from __future__ import annotations
 
 from node import wire
+from node.rhythm import Rhythm
 
 Counters = dict[type, list[int]]  # type -> [messages, bytes], and filters for those of _FILTERS
 
@@ -22,6 +23,7 @@ class Traffic:
 
     def __init__(self, core) -> None:
         self._core = core
+        self._rhythm = Rhythm(core.env)
         self._reset()
 
     def _reset(self) -> None:
@@ -32,11 +34,11 @@ class Traffic:
         self._datagrams_received = 0
 
     def start(self) -> None:
-        self._core.env.call_later(self._core.config.traffic_interval, self._tick)
+        self._core.env.call_later(self._rhythm.begin(self._core.config.traffic_interval), self._tick)
 
     def _tick(self) -> None:
         self.report()
-        self.start()
+        self._core.env.call_later(self._rhythm.next(self._core.config.traffic_interval), self._tick)
 
     def report(self) -> None:
         """Write the record, if anything happened, and begin again from zero."""

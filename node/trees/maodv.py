@@ -22,6 +22,7 @@ from collections.abc import Callable
 
 from node import wire
 from node.ids import Epoch, LinkId, NodeId, Peer
+from node.rhythm import Rhythm
 from node.trees import SUPPLIES_PATH, TreeStatus
 from node.trees.join import Join
 from node.trees.merge import Merge
@@ -53,6 +54,7 @@ class Maodv:
         self.root_path: tuple[NodeId, ...] = (self.me,)  # this node, its parent and so on, at most PATH
         self._former: OrderedDict[LinkId, None] = OrderedDict()  # links that this life had and lost
         self._own_sequence = 0
+        self._rhythm = Rhythm(self.env)
         self._news_at = 0.0  # when the leader was last heard anew
         self._recorded: tuple | None = None
         self.join = Join(self)
@@ -68,7 +70,8 @@ class Maodv:
     def start(self) -> None:
         """A node begins as the leader of itself alone; networks grow by merges only."""
         self._record()
-        self.env.call_later(self.config.leader_interval * self.env.random.random(), self._tick)
+        delay = self.config.leader_interval * self.env.random.random()
+        self.env.call_later(self._rhythm.begin(delay), self._tick)
 
     def status(self) -> TreeStatus:
         return TreeStatus(self.leader, self.depth, self.parent, self.seeking or not self.fresh)
@@ -200,7 +203,7 @@ class Maodv:
     # ---- the leader's beacons --------------------------------------------------------------------
     def _tick(self) -> None:
         interval = self.config.leader_interval
-        self.env.call_later(interval * self.env.random.uniform(0.9, 1.1), self._tick)
+        self.env.call_later(self._rhythm.next(interval * self.env.random.uniform(0.9, 1.1)), self._tick)
         if self.parent is None:
             self._beacon()
         elif self.env.now() - self._news_at > interval * (self.config.leader_losses + self._patience()):
