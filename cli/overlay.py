@@ -56,7 +56,7 @@ def _single(args: argparse.Namespace) -> int:
 
 def _told(result: dict) -> str:
     """What a person wants to know of one run."""
-    from analysis.reproduction import cost
+    from analysis.reproduction.dynamic_topology import cost
 
     parameters, changes = result["parameters"], max(result["reconfigurations"], 1)
     lines = [f"{parameters['protocol']}, {parameters['dispatchers']} dispatchers, seed {parameters['seed']}: "

@@ -1,1 +1,1 @@
-"""The evaluation of cugola-frey-murphy-picco-dynamic-topology, section V, reproduced: figures 12 to 29."""
+"""Evaluations run again: a sweep, the points of its figures, verdicts on what a paper states, and a page."""

@@ -16,10 +16,10 @@ import pytest
 from scipy import stats
 
 from analysis import AnalysisError
-from analysis.reproduction import claims, cost, results, sweep, tables, verdicts
-from analysis.reproduction.dynamic_topology import DYNAMIC_TOPOLOGY
+from analysis.reproduction import results, sweep, tables, verdicts
+from analysis.reproduction.dynamic_topology import DYNAMIC_TOPOLOGY, claims, cost
+from analysis.reproduction.dynamic_topology.figures import curves
 from analysis.reproduction.evaluation import Panel, Series
-from analysis.reproduction.figures import curves
 from analysis.reproduction.reproduce import reproduce
 from node import schema
 from tests.cli.command import roamcast

@@ -1,10 +1,10 @@
 """The evaluation of cugola-frey-murphy-picco-dynamic-topology, section V: figures 12 to 29."""
 from __future__ import annotations
 
-from analysis.reproduction.claims import CLAIMS
+from analysis.reproduction.dynamic_topology.claims import CLAIMS
+from analysis.reproduction.dynamic_topology.figures import PANELS
+from analysis.reproduction.dynamic_topology.quantities import QUANTITIES
 from analysis.reproduction.evaluation import Evaluation, Look
-from analysis.reproduction.figures import PANELS
-from analysis.reproduction.quantities import QUANTITIES
 
 
 def strawman(given: dict) -> dict:

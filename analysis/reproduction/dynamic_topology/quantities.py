@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from analysis.reproduction import cost
+from analysis.reproduction.dynamic_topology import cost
 from analysis.reproduction.evaluation import Quantities, Result
 
 

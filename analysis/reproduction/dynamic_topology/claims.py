@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from analysis.reproduction.figures import PROTOCOLS
+from analysis.reproduction.dynamic_topology.figures import PROTOCOLS
 from analysis.reproduction.tables import Point, Tables
 from analysis.reproduction.verdicts import (
     Claim,
