@@ -50,12 +50,13 @@ def _until(records: Iterator[dict], until: float) -> Iterator[dict]:
 
 
 def _read(path: Path) -> Iterator[dict]:
-    from node.journal import JournalError, read_lines
+    from node.journal import OF_THE_SHELL, JournalError, read_lines
 
     for where, record in read_lines(path, "a record"):
         if not isinstance(record.get("t"), int | float):
             raise JournalError(f"{where}: not a record; restore the file from a copy")
-        yield record
+        if record.get("kind") not in OF_THE_SHELL:
+            yield record
 
 
 def _check(replayed: Iterator[dict], originals: Iterator[dict], path: Path) -> int:

@@ -33,6 +33,8 @@ from node.filters import Filter, FilterError
 from node.ids import Epoch, EventId, NodeId
 
 FORMAT = 1
+# record kinds that no input of a broker makes: the shell of a field node adds them (schema/records.toml)
+OF_THE_SHELL = {"clock", "interface", "datagram_sent", "datagram_heard", "continued", "records_lost", "slow_sync"}
 LONGEST_LINE = 1 << 20  # bytes; the longest is that of an event with all its bounds used up
 
 

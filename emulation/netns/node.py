@@ -60,7 +60,7 @@ async def _live(plan: Plan, host: int, epoch: int, began: float | None, channel:
             began = await _told(channel)
         wall = time.time() - (time.monotonic() - began)
         port = _port(replace(settings, began=wall), radio, epoch, plan)
-        broker = daemon.make_broker(settings, port)
+        broker = daemon.make_broker(settings, port, settings.journal and daemon.Journal(settings.journal))
         control = Control(settings.control, broker, port.tick)
         client = _Client(plan, host, port, broker)
         if first:

@@ -22,7 +22,12 @@ import trio
 
 from node import lines
 from node.client import Client, ClientError
-from node.daemon import DaemonError, Port, Radio, Records, Settings, _Journal, next_epoch
+from node.daemon import Port
+from node.settings import Settings
+from node.shell import DaemonError
+from node.shell.epoch import next_epoch
+from node.shell.logs import Records
+from node.shell.radio import Radio
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = "[node]\nhello_interval = 0.1\nleader_interval = 0.2\nsecret = 'of the tests'\n"
@@ -394,13 +399,6 @@ def test_what_the_people_at_the_node_must_mend_is_said_to_them(capsys):
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 2 and "two living nodes have the id 7 (boot epochs 3 and 9)" in said[0]
     assert "start the node again" in said[1]
-
-
-def test_a_full_disk_ends_the_journal_and_nothing_else(capsys):
-    journal = _Journal(open("/dev/full", "a", buffering=1))
-    for _ in range(2):
-        journal.write("{}\n")
-    assert capsys.readouterr().err.count("the journal ends here") == 1
 
 
 def test_a_client_without_a_node_says_what_would_do(tmp_path):

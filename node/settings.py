@@ -1,0 +1,168 @@
+"""What a field node is started with, and the file that says so: node.toml (docs/field.md has every key).
+
+    id = 1                      [radio]                 [node]
+    interface = "wlan0"         ibss = "manet"          as in a scenario
+    records = "..."             channel = 1
+
+A scenario may stand in its place; of that only the table [node] counts.
+"""
+from __future__ import annotations
+
+import ipaddress
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from pathlib import Path
+
+from node import schema, wireless
+from node.broker import FLUSHES, RECONCILERS, STRATEGIES, TREES, mismatch
+from node.config import NodeConfig
+from node.ids import NodeId
+
+MEGABYTE = 10**6
+DISK = (1, 10**7)  # MB
+FAMILIES = ("ipv4", "ipv6")
+OWN = {"id": int, "interface": str, "address": str, "family": str, "broadcast": str, "port": int, "control": str,
+       "records": str, "journal": str, "state": str, "disk": int}
+RADIO = {"ibss": str, "mesh": str, "channel": int, "addresses": list, "bssid": str, "country": str}
+_AN = {str: "a text", bool: "true or false", int: "a whole number", float: "a number", list: "a list of texts"}
+
+
+class SettingsError(Exception):
+    """Settings that cannot be; the text names the file, the key, what was found and what it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a daemon is started with. One of `interface` and `address` is set."""
+
+    node: NodeId
+    interface: str | None = None  # by its name
+    address: str | None = None  # or by its IPv4 address
+    family: str = "ipv4"  # or "ipv6": link-local addresses, multicast to all nodes on the link
+    broadcast: str | None = None  # another broadcast address than the interface's
+    port: int = schema.header().port
+    control: Path | None = None
+    records: Path | None = None
+    state: Path | None = None  # default: below the user's state folder
+    journal: Path | None = None
+    disk: int | None = None  # MB that records and journal may take together; default: what there is
+    began: float | None = None  # unix time at which the run began; default: now
+    config: NodeConfig = field(default_factory=NodeConfig)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """What a file says: the keys of a node by their names in `Settings`, and its tables."""
+
+    keys: Mapping[str, object]
+    network: wireless.Network | None  # of [radio]
+    config: NodeConfig
+
+
+def read(path: Path) -> File:
+    """The file's settings, each checked by itself. Raises SettingsError."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"{path}: {error.strerror}; give the file that says how this node is set up") from None
+    except ValueError as error:  # no UTF-8, no TOML
+        raise SettingsError(f"{path}: not a TOML file: {error}") from None
+    config = _config(path, _table(path, document, "node"))
+    if "run" in document or "hosts" in document:
+        return File({}, None, config)
+    keys = {key: value for key, value in document.items() if key not in ("node", "radio")}
+    _known(path, "", keys, OWN, ("node", "radio"))
+    if (wrong := fault(keys)) is not None:
+        raise SettingsError(f"{path}: {wrong[0]}: found {wrong[1]}; it takes {wrong[2]}")
+    if "interface" in keys and "address" in keys:
+        raise SettingsError(f"{path}: address: found beside interface; one of the two says which interface is meant")
+    keys = {("node" if key == "id" else key): Path(value) if key in ("control", "records", "journal", "state") else value
+            for key, value in keys.items()}
+    return File(keys, _network(path, _table(path, document, "radio")), config)
+
+
+def fault(keys: Mapping[str, object]) -> tuple[str, str, str] | None:
+    """(key, what was found, what it takes) of the first value that cannot be, whether from a file or a flag."""
+    ranges = {"id": (0, 2**32 - 1), "port": (1, 65535), "disk": DISK}
+    for key, (low, high) in ranges.items():
+        if keys.get(key) is not None and not low <= keys[key] <= high:
+            return key, f"{keys[key]}", f"a number from {low} to {high}" + (" (MB)" if key == "disk" else "")
+    for key in ("address", "broadcast"):
+        try:
+            if keys.get(key) is not None:
+                ipaddress.IPv4Address(keys[key])
+        except ValueError:
+            return key, repr(keys[key]), "an IPv4 address such as 10.77.0.1"
+    if keys.get("family", "ipv4") not in FAMILIES:
+        return "family", repr(keys["family"]), "ipv4 or ipv6"
+    if keys.get("family") == "ipv6":
+        for key in ("address", "broadcast"):
+            if keys.get(key) is not None:
+                return key, repr(keys[key]), "no value with family ipv6, which uses link-local addresses and multicast"
+    for key in ("interface", "control", "records", "journal", "state"):
+        if keys.get(key) == "":
+            return key, "''", "a name"
+    return None
+
+
+def _table(path: Path, document: Mapping[str, object], name: str) -> dict:
+    table = document.get(name, {})
+    if not isinstance(table, dict):
+        raise SettingsError(f"{path}: {name}: found {table!r}; [{name}] is a table")
+    return table
+
+
+def _known(path: Path, place: str, found: Mapping[str, object], keys: Mapping[str, type], tables: tuple = ()) -> None:
+    for key, value in found.items():
+        if key not in keys:
+            near = get_close_matches(key, [*keys, *tables], 1)
+            raise SettingsError(f"{path}: {place}{key}: no such key{f'; did you mean {near[0]}?' if near else ''}")
+        if type(value) is not keys[key] or keys[key] is list and any(type(item) is not str for item in value):
+            raise SettingsError(f"{path}: {place}{key}: found {value!r}; it takes {_AN[keys[key]]}")
+
+
+def _network(path: Path, table: Mapping[str, object]) -> wireless.Network | None:
+    if not table:
+        return None
+    _known(path, "radio.", table, RADIO)
+    modes = [mode for mode in wireless.MODES if mode in table]
+    if len(modes) != 1:
+        found = "both ibss and mesh" if modes else "neither ibss nor mesh"
+        raise SettingsError(f"{path}: radio: found {found}; one of them names the network")
+    if "channel" not in table:
+        raise SettingsError(f"{path}: radio.channel: not found; every node of the network names the same one, such as 1")
+    network = wireless.Network(modes[0], table[modes[0]], table["channel"], tuple(table.get("addresses", ())),
+                               table.get("bssid"), table.get("country"))
+    try:
+        wireless.check(network)
+    except wireless.WirelessError as error:
+        raise SettingsError(f"{path}: radio: {error}") from None
+    return network
+
+
+def _config(path: Path, table: Mapping[str, object]) -> NodeConfig:
+    """The NodeConfig of the table [node]; keys that it leaves out keep their defaults."""
+    defaults = {item.name: getattr(NodeConfig(), item.name) for item in fields(NodeConfig)}
+    choices = {"tree": list(TREES), "reconcile": list(RECONCILERS), "strategy": list(STRATEGIES),
+               "forwarding": ["identity", "covering"], "flush": list(FLUSHES)}
+    found = {}
+    for key, value in table.items():
+        if key not in defaults:
+            near = get_close_matches(key, defaults, 1)
+            raise SettingsError(f"{path}: node.{key}: no such key{f'; did you mean {near[0]}?' if near else ''}")
+        wanted = type(defaults[key])
+        if wanted is float and type(value) is int:
+            value = float(value)
+        if type(value) is not wanted:
+            raise SettingsError(f"{path}: node.{key}: found {value!r}; it takes {_AN[wanted]}")
+        if value not in choices.get(key, [value]):
+            raise SettingsError(f"{path}: node.{key}: found {value!r}; it takes {' or '.join(choices[key])}")
+        found[key] = value
+    config = NodeConfig(**found)
+    for key, what, cure in config.faults():
+        raise SettingsError(f"{path}: node.{key}: found {what}; it takes {cure}")
+    if (wrong := mismatch(config)) is not None:
+        raise SettingsError(f"{path}: node.{wrong[0]}: found {wrong[1]}; choose another of the two")
+    return config

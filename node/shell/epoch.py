@@ -1,0 +1,66 @@
+"""The boot epoch of a node: it lives in a state file and grows at every start, with or without a clock."""
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+from node.ids import Epoch, NodeId
+from node.shell import DaemonError
+
+
+def default_state(node: NodeId) -> Path:
+    """Where a node's epoch is kept when nothing else is said."""
+    if os.geteuid() == 0:
+        folder = Path("/var/lib/roamcast")
+    else:
+        folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state", "roamcast")
+    return folder / f"node-{node}.json"
+
+
+def next_epoch(path: Path, node: NodeId) -> Epoch:
+    """Begin a new life: one more than the last one's epoch, and on disk before it is used.
+
+    Where there was no life, or its memory is gone, the clock gives the first, so that a node whose card
+    was wiped still comes back with a higher epoch; where there is no clock either, it is 1.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        last = _last_epoch(path, node)
+        clock = int(time.time())
+        epoch = max(last + 1, clock if last == 0 and clock < 2**32 - 2**20 else 1)
+        if epoch >= 2**32:
+            raise DaemonError(f"{path}: epoch {last} is the last there is; give the node another id")
+        scratch = path.with_name(path.name + ".new")
+        with scratch.open("w") as file:
+            json.dump({"node": node, "epoch": epoch}, file)
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise DaemonError(f"{path}: the boot epoch cannot be kept ({error.strerror}); "
+                          "choose another path for --state") from None
+    return epoch
+
+
+def _last_epoch(path: Path, node: NodeId) -> Epoch:
+    """0 when there was none."""
+    if not path.exists():
+        return 0
+    try:
+        state = json.loads(path.read_bytes())
+        owner, epoch = state["node"], state["epoch"]
+        if not (type(epoch) is int and 0 < epoch < 2**32):
+            raise ValueError
+    except (ValueError, TypeError, KeyError):
+        raise DaemonError(f"{path}: not the state of a node; remove it if it may be forgotten "
+                          "(the clock then gives the next epoch)") from None
+    if owner != node:
+        raise DaemonError(f"{path}: the state of node {owner}, not of {node}; choose another path for --state")
+    return epoch
