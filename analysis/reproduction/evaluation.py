@@ -1,7 +1,8 @@
 """What one evaluation is made of. The sweep, the points, the drawings and the page are the same for all.
 
 An evaluation is data and a few functions: its charts (panels of curves over a swept parameter), the quantities
-that they show, what its paper claims, and which command does its runs.
+that they show, and what its paper claims. A run is the parameters that it is given: those of `roamcast overlay`, or the
+dotted keys of a scenario for `roamcast measure`, of which the seed's is one (sweep.command).
 """
 from __future__ import annotations
 
@@ -37,6 +38,7 @@ class Panel(NamedTuple):
     dots: tuple[float, ...] = ()  # lines at values of x that the text speaks of
     bars: bool = False  # a bar for each value of x, in layers, and no curves
     drawn: bool = True  # False: measured for a claim, and no figure
+    seed: str = "seed"  # the parameter; "run.seed" where the runs are scenarios
 
     @property
     def name(self) -> str:
@@ -77,7 +79,6 @@ class Evaluation:
     claims: tuple[tuple, ...]
     looks: dict[str, Look]
     expense: Callable[[dict], float]  # about how many s a run takes, for batches of like size
-    command: tuple[str, ...] = ("overlay",)  # `roamcast COMMAND --batch - --out DIR` does the runs
     rival: Callable[[dict], dict] = itself  # the run that a run is compared with
     plain: Callable[[dict], dict] = itself  # without parameters that change nothing: equal runs are one run
     shared: dict[str, frozenset] = field(default_factory=dict)  # panels measured in the runs of several figures

@@ -26,7 +26,12 @@ INTERRUPTED = (130, -2)  # how a subprocess ends that heard the same Ctrl-C: not
 
 def parameters(panel: Panel, series, x, seed: int, common: dict) -> dict:
     """What a run of this curve is given; the same run in two figures is the same dictionary."""
-    return common | panel.base | {panel.sweep[0]: x} | series.overrides | {"seed": seed}
+    return (common if panel.seed == "seed" else {}) | panel.base | {panel.sweep[0]: x} | series.overrides | {panel.seed: seed}
+
+
+def command(given: dict) -> str:
+    """The subcommand that does such runs: `roamcast COMMAND --batch - --out DIR`."""
+    return "measure" if "run.seed" in given else "overlay"
 
 
 def runs(evaluation: Evaluation, panels: Iterable[Panel], seeds: int, common: dict) -> list[dict]:
@@ -45,13 +50,13 @@ def runs(evaluation: Evaluation, panels: Iterable[Panel], seeds: int, common: di
 
 
 def batches(todo: list[dict], expense: Callable[[dict], float]) -> list[list[dict]]:
-    """The longest first, so that nothing long is left for the end."""
+    """Of runs of one command; the longest first, so that nothing long is left for the end."""
     found: list[list[dict]] = []
-    left = 0.0
-    for given in sorted(todo, key=expense, reverse=True):
-        if left <= 0:
+    left, last = 0.0, ""
+    for given in sorted(todo, key=lambda given: (command(given), -expense(given))):
+        if left <= 0 or command(given) != last:
             found.append([])
-            left = BATCH
+            left, last = BATCH, command(given)
         found[-1].append(given)
         left -= expense(given)
     return found
@@ -59,7 +64,7 @@ def batches(todo: list[dict], expense: Callable[[dict], float]) -> list[list[dic
 
 def sweep(spark, evaluation: Evaluation, todo: list[dict], folder: Path, report: Callable[[int, int], None]) -> None:
     """Do these runs; `report(done, of)` is called now and then. A Ctrl-C ends the job and keeps what is done."""
-    tasks = [(evaluation.command, batch, str(folder)) for batch in batches(todo, evaluation.expense)]
+    tasks = [(command(batch[0]), batch, str(folder)) for batch in batches(todo, evaluation.expense)]
     context, errors = spark.sparkContext, []
 
     def job() -> None:
@@ -87,14 +92,14 @@ def _done(folder: Path, since: float) -> int:
         return sum(entry.name.endswith(".json") and entry.stat().st_mtime >= since for entry in entries)
 
 
-def run_batch(task: tuple[tuple[str, ...], list[dict], str]) -> int:
+def run_batch(task: tuple[str, list[dict], str]) -> int:
     """On a Spark worker: the batch in a subprocess, or in several if it loses one. Returns runs that ended."""
-    command, pending, folder = task[0], list(task[1]), Path(task[2])
+    program, pending, folder = task[0], list(task[1]), Path(task[2])
     ended = 0
     while pending:
         lines = "".join(json.dumps({"key": results.key(one), "parameters": one}) + "\n" for one in pending)
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-        done = subprocess.run([sys.executable, "-m", "cli", *command, "--batch", "-", "--out", str(folder)],
+        done = subprocess.run([sys.executable, "-m", "cli", program, "--batch", "-", "--out", str(folder)],
                               input=lines, text=True, capture_output=True, cwd=folder,
                               env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)})
         finished = {line.partition(" ")[2] for line in done.stdout.splitlines() if line.startswith("ended ")}

@@ -82,6 +82,17 @@ def test_figures_are_12_to_29_and_their_parameters_exist():
     assert len({panel.name for panel in DYNAMIC_TOPOLOGY.panels}) == len(DYNAMIC_TOPOLOGY.panels)
 
 
+def test_a_batch_is_of_one_command_and_as_long_as_a_start_is_worth():
+    runs = [{"seed": 1, "rate": rate} for rate in range(9)] + [{"run.seed": 1, "radio.loss": rate} for rate in range(3)]
+    found = sweep.batches(runs, lambda given: 8.0 + given.get("rate", 0))
+    assert sorted(map(sweep.results.key, runs)) == sorted(sweep.results.key(one) for batch in found for one in batch)
+    assert all(len({sweep.command(one) for one in batch}) == 1 for batch in found)
+    assert {sweep.command(batch[0]) for batch in found} == {"overlay", "measure"}
+    overlays = [batch for batch in found if sweep.command(batch[0]) == "overlay"]
+    assert [one["rate"] for batch in overlays for one in batch] == list(range(8, -1, -1))
+    assert all(sum(8.0 + one["rate"] for one in batch) >= sweep.BATCH for batch in overlays[:-1])
+
+
 def test_runs_are_shared_between_figures():
     def runs(*numbers, seeds=1):
         return sweep.runs(DYNAMIC_TOPOLOGY, DYNAMIC_TOPOLOGY.of(numbers), seeds, {})
@@ -151,7 +162,7 @@ sys.exit(main(sys.argv[3:]))
     monkeypatch.setattr(sys, "executable", str(program))
     folder = tmp_path / "results"
     folder.mkdir()
-    assert sweep.run_batch((("overlay",), given, str(folder))) == 2
+    assert sweep.run_batch(("overlay", given, str(folder))) == 2
     found = [results.read(folder / f"{results.key(one)}.json") for one in given]
     assert ["failed" in one for one in found] == [False, True, False]
     assert "the process ended with -6" in found[1]["failed"]
@@ -162,7 +173,7 @@ def test_what_a_ctrl_c_ended_has_not_failed(tmp_path, monkeypatch):
     program.write_text("#!/bin/sh\ncat > /dev/null\nexit 130\n")
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
-    assert sweep.run_batch((("overlay",), [SMALL | {"seed": 1}], str(tmp_path))) == 0
+    assert sweep.run_batch(("overlay", [SMALL | {"seed": 1}], str(tmp_path))) == 0
     assert not list(tmp_path.glob("*.json"))
 
 
