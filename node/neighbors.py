@@ -171,6 +171,7 @@ class Neighbors:
         self._conflicts: dict[NodeId, float] = {}  # id -> when last recorded
         self._refusing_until = -math.inf
         self._refusal_recorded = -math.inf
+        self._strange = 0  # datagrams of our own life that we have not sent, lately
         self._sequence = 0
         self._rotation = 0
         self._timer: Timer | None = None
@@ -206,6 +207,14 @@ class Neighbors:
             return self._was_forged(entry) and self._begin(entry, sender, counter, "silent")
         entry.heard_at = self._env.now()
         return True
+
+    def heard_a_twin(self) -> None:
+        """A datagram of our id and life that is not among our latest: an old one of ours perhaps that somebody plays
+        again; several are of a twin, such as a card that was copied with its epoch."""
+        self._strange += 1
+        if self._strange >= STRANGE:
+            self._strange = 0
+            self._conflict(self._me.node, self._me.epoch, self._me.epoch)
 
     def channel_failed(self, node: NodeId) -> None:
         """The reliable channel to this neighbor gave up: it has to earn its place again."""
