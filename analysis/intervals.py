@@ -33,8 +33,12 @@ def intervals(tables: dict[str, DataFrame], end: float) -> Intervals:
     paired = _paired(_changes(tables), end)
     told = _rows(tables["subscribed"], "told", a="node", name="client", hash="hash").select(
         *_KEY, F.col("t").alias("up"), F.col("t").alias("down"))
-    found = paired.unionByName(told).toPandas()
+    return put_together(paired.unionByName(told).toPandas())
 
+
+def put_together(found: pd.DataFrame) -> Intervals:
+    """From `family`, `a`, `b`, `name`, `hash`, `up`, `down`, a row a rise with the fall that follows it, and a row a
+    subscription as it was told to the node (family told, `up` and `down` the moment)."""
     def family(which: str, **columns: str) -> pd.DataFrame:
         return found[found["family"] == which][[*columns, "up", "down"]].rename(columns=columns)
 

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from analysis.bound import ContactGraph
 
-_SLICE = 1.0  # s of publications that share one choice of contacts
+SLICE = 1.0  # s of publications that share one choice of contacts
 _SCHEMA = "event string, node long, bound double, path array<struct<near: long, far: long, link: string>>"
 
 
@@ -68,9 +68,9 @@ def routes(spark: SparkSession, pairs: DataFrame, radio_links: pd.DataFrame, lin
 def _solved(graph: ContactGraph, forest: Forest, events: pd.DataFrame, deadline: float) -> Iterator[tuple]:
     current, part = None, graph
     for event, source, start, nodes in events.itertuples(index=False):
-        piece = start // _SLICE
+        piece = start // SLICE
         if piece != current:
-            current, part = piece, graph.between(piece * _SLICE, (piece + 1) * _SLICE + deadline)
+            current, part = piece, graph.between(piece * SLICE, (piece + 1) * SLICE + deadline)
         arrival = part.earliest(int(source), start, start + deadline)
         paths = forest.paths(int(source), start)
         for node in nodes:

@@ -64,7 +64,7 @@ def run(scenario, out: Path | None = None, progress: Callable[[Progress], None] 
     mobility.TraceError and rundir.RunDirError before anything has started, and WorldError.
     """
     check(scenario)
-    if scenario.run.world == "netns":
+    if scenario.run.world in ("netns", "hwsim"):
         from emulation.netns import world  # Linux only, and needed by nobody else
 
         return world.run(scenario, out, progress, say)
@@ -77,8 +77,8 @@ def run(scenario, out: Path | None = None, progress: Callable[[Progress], None] 
     began = time.perf_counter()
     try:
         write_trace(movement, path)
-        with stop_on_interrupt(clock), _few_collections():
-            world = _World(scenario, movement, directory, clock, progress)
+        with stop_on_interrupt(clock), few_collections():
+            world = World(scenario, movement, directory, clock, progress)
             clock.run(scenario.run.duration)
             world.simulation.flush_records()
         outcome = rundir.INTERRUPTED if clock.stopping else rundir.COMPLETE
@@ -101,11 +101,15 @@ def run(scenario, out: Path | None = None, progress: Callable[[Progress], None] 
     return path
 
 
-class _World:
-    """Everything that a run in `sim` is made of, wired together and set to begin at time 0."""
+class World:
+    """Everything that a run in `sim` is made of, wired together and set to begin at time 0.
+
+    `directory` takes what is recorded: a RunDirectory, or what offers the same.
+    """
 
     def __init__(self, scenario, movement: mobility.Movement, directory: RunDirectory, clock: Clock,
-                 progress: Callable[[Progress], None] | None) -> None:
+                 progress: Callable[[Progress], None] | None = None,
+                 make_broker: Callable[..., Broker] = Broker) -> None:
         hosts = len(movement)
         self._clock = clock
         self._directory = directory
@@ -117,7 +121,7 @@ class _World:
             movement, scenario.radio, NodeConfig(**scenario.node.model_dump()), scenario.run.seed,
             self._duration, [directory.node_records(host) for host in range(hosts)],
             directory.world_records(), capture=captures, clock=clock,
-            make_broker=_journaling(directory, hosts) if scenario.run.journal else Broker, off=late)
+            make_broker=_journaling(directory, hosts) if scenario.run.journal else make_broker, off=late)
         self.workload = Workload(clock, scenario.workload, hosts, scenario.run.seed, self._duration,
                                  self.simulation.brokers.__getitem__)
         self.simulation.started.append(self.workload.started)
@@ -172,7 +176,7 @@ def write_trace(movement: mobility.Movement, path: Path) -> None:
         raise
 
 
-def _fidelity(clock: Clock, world: _World | None, seconds: float) -> dict[str, object]:
+def _fidelity(clock: Clock, world: World | None, seconds: float) -> dict[str, object]:
     """Virtual time is never late; what there is to tell is how fast it went."""
     return {"real_time": False, "speed": round(clock.time / seconds, 2), "run_seconds": round(seconds, 3),
             "actions": clock.actions, "receptions": world.simulation.medium.receptions if world else 0}
@@ -200,7 +204,7 @@ def stop_on_interrupt(clock) -> Iterator[None]:
 
 
 @contextmanager
-def _few_collections() -> Iterator[None]:
+def few_collections() -> Iterator[None]:
     before = gc.get_threshold()
     gc.set_threshold(GC_THRESHOLD, *before[1:])
     try:

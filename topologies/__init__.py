@@ -2,6 +2,6 @@
 
 from topologies.notes import notes
 from topologies.problems import ScenarioError
-from topologies.scenario import Scenario, load
+from topologies.scenario import Scenario, build, load
 
-__all__ = ["Scenario", "ScenarioError", "load", "notes"]
+__all__ = ["Scenario", "ScenarioError", "build", "load", "notes"]

@@ -53,6 +53,7 @@ __all__ = [
     "Trace",
     "UnitDiskRadio",
     "Workload",
+    "build",
     "load",
 ]
 
@@ -115,7 +116,14 @@ def load(path: str | Path, overrides: Mapping[str, Any] = {}) -> Scenario:
     Raises ScenarioError with every problem found, one line each: file, key, finding, cure.
     """
     path = Path(path)
-    tables = _override(_read(path), overrides)
+    return build(_override(_read(path), overrides), path)
+
+
+def build(tables: dict[str, Any], path: Path = Path("scenario")) -> Scenario:
+    """Complete and check a scenario that is given as tables; `path` is what errors name, and where a trace is sought.
+
+    Raises ScenarioError, as `load` does.
+    """
     problems, broken = fill.defaults(path, tables, _trace_of)
     try:
         scenario = Scenario.model_validate(tables)

@@ -1,0 +1,295 @@
+"""The headline numbers of a run straight from its records, without a run directory and without Spark.
+
+A sweep of many runs needs a few numbers of each and nothing to look at. The definitions are those of the analysis,
+and so are most of the functions (intervals, bound, misrouted, overhead); what is a join there is a loop here.
+tests/analysis/test_tally.py holds that the numbers are equal to those of `study` of the same run. For worlds that record
+the radio's truth: `sim`.
+"""
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from analysis import misrouted, overhead
+from analysis.bound import ContactGraph
+from analysis.breakdown import RECORDED
+from analysis.constraints import matches
+from analysis.intervals import Intervals, put_together
+from analysis.routes import SLICE
+from analysis.study import share
+from analysis.weights import weights
+
+# kind -> (family, field of a, field of b, field of the name, field of the hash, whether it rises); "": the record's node
+CHANGES = {
+    "host_up": ("life", "host", None, None, None, True), "host_down": ("life", "host", None, None, None, False),
+    "node_started": ("life", "", None, None, None, True), "node_stopped": ("life", "", None, None, None, False),
+    "radio_up": ("radio", "from", "to", None, None, True), "radio_down": ("radio", "from", "to", None, None, False),
+    "link_gained": ("tree", "", "neighbor", "link", None, True), "link_lost": ("tree", "", "neighbor", "link", None, False),
+    "subscribed": ("want", "", None, "client", "hash", True), "unsubscribed": ("want", "", None, "client", "hash", False),
+}
+KEPT = {*CHANGES, "published", "delivered", "duplicate", "forwarded", "event_dropped", "repair_ended", "traffic",
+        "radio_traffic"}
+Record = tuple[float, int, dict]  # t in s, node, fields
+Span = tuple[float, float]  # s
+
+
+class Pair(NamedTuple):
+    """An event that a client should have had, its host up throughout and not the publisher's."""
+
+    event: str
+    source: int
+    published: float
+    node: int
+    client: str
+
+
+class Published(NamedTuple):
+    at: float  # s
+    source: int
+    filters: list[str]  # hashes of those that it matches
+
+
+class Tally:
+    """Give it every record of a run as it is made, then ask for `numbers`."""
+
+    def __init__(self, scenario) -> None:
+        """scenario: topologies.Scenario."""
+        run = scenario.run
+        self.hosts = len(scenario.names)
+        self.ended, self.warm_up, self.grace, self.deadline = run.duration, run.warm_up, run.grace, run.deadline
+        first, last = run.window
+        self.window = (first, max(first, min(last, run.duration - run.deadline)))
+        self.treeless = scenario.node.tree == "none" or scenario.node.strategy == "flood"
+        self.counts: Counter[str] = Counter()  # records by kind
+        self._of: dict[str, list[Record]] = {kind: [] for kind in KEPT}
+        self._changes: list[tuple[str, Record]] = []  # kinds of CHANGES, in order
+
+    def record(self, t: float, node: int, kind: str, fields: dict) -> None:
+        """As emulation/observe.py tells it: time (s), node (-1: the world), kind and fields of records.toml."""
+        self.counts[kind] += 1
+        if kind in KEPT:
+            self._of[kind].append((t, node, fields))
+        if kind in CHANGES:
+            self._changes.append((kind, (t, node, fields)))
+
+    def numbers(self, known: Known | None = None) -> dict[str, float]:
+        """Numbers by key, as Study.numbers has them, and what the tree costs from the warm-up on (`paid`); nan where there
+        is nothing to divide. `known` saves the bound's computation in runs with the same movement."""
+        spans = self._intervals()
+        due = list(self._expected(spans))
+        return {**self._delivery(due, spans, known or Known()), **self._safety(spans),
+                **self._overhead(-1.0), "repairs": self._repairs(), "healed": self.counts["table_healed"],
+                **{f"paid_{key}": value for key, value in self._overhead(self.warm_up).items()}}
+
+    # ---- intervals ----------------------------------------------------------------------------------------
+    def _intervals(self) -> Intervals:
+        stops = {(node if kind == "node_stopped" else fields["host"], t)
+                 for kind in ("node_stopped", "host_down") for t, node, fields in self._of[kind]}
+        changes: dict[tuple, list[tuple[float, bool]]] = defaultdict(list)
+        for kind, (t, node, fields) in self._changes:
+            if kind == "unsubscribed" and (node, t) in stops:
+                continue  # the host's end, not the client's will
+            family, a, b, name, hash_, rises = CHANGES[kind]
+            key = (family, fields[a] if a else node, fields[b] if b else -1, fields[name] if name else "",
+                   fields[hash_] if hash_ else "")
+            changes[key].append((t, rises))
+        rows = [(*key, *span) for key, told in changes.items() for span in _paired(key[0], told, self.ended)]
+        rows += [("told", node, -1, fields["client"], fields["hash"], t, t) for t, node, fields in self._of["subscribed"]]
+        return put_together(pd.DataFrame(rows, columns=["family", "a", "b", "name", "hash", "up", "down"]))
+
+    # ---- delivery -----------------------------------------------------------------------------------------
+    def _expected(self, spans: Intervals) -> Iterator[Pair]:
+        """expected.py for one run, without the pairs that do not count."""
+        wants, held = _by_hash(spans.wants), _by_hash(spans.held)
+        lives: dict[int, list[Span]] = defaultdict(list)
+        for node, up, down in spans.lives[["node", "up", "down"]].itertuples(index=False):
+            lives[node].append((up, down))
+        for event, (t, source, filters) in self._events.items():
+            if not self.window[0] <= t <= self.window[1]:
+                continue
+            start, end = t - self.grace, t + self.deadline
+            asked: dict[tuple[int, str], set[bool]] = {}
+            for known, of in ((False, wants), (True, held)):
+                several: dict[tuple[int, str], list[Span]] = defaultdict(list)
+                for hash_ in filters:
+                    for client, span in of.get(hash_, ()):
+                        several[client].append(span)
+                for client, all_of in several.items():
+                    if _covers(all_of, start, end):
+                        asked.setdefault(client, set()).add(known)
+            for (node, client), how in asked.items():
+                lived = any(born <= start and died >= end for born, died in lives[node])
+                if node != source and lived and True in how:
+                    yield Pair(event, source, t, node, client)
+
+    @cached_property
+    def _events(self) -> dict[str, Published]:
+        filters: dict[str, list[dict]] = {}
+        for _, _, fields in self._of["subscribed"]:
+            filters.setdefault(fields["hash"], fields["constraints"])
+        found: dict[str, Published] = {}
+        judged: dict[str, list[str]] = {}
+        for t, node, fields in sorted(self._of["published"], key=lambda record: record[:2]):
+            text = repr(fields["attributes"])
+            if text not in judged:
+                judged[text] = [key for key, wanted in filters.items() if matches(fields["attributes"], wanted)]
+            found.setdefault(fields["event"], Published(t, node, judged[text]))
+        return found
+
+    def _delivery(self, due: list[Pair], spans: Intervals, known: Known) -> dict[str, float]:
+        first: dict[tuple[str, int, str], tuple[float, int]] = {}
+        for t, node, fields in self._of["delivered"]:
+            first.setdefault((fields["event"], node, fields["client"]), (t, fields["hops"]))
+        bounds = known.bounds(due, spans.radio_links, self.hosts, self.deadline)
+        latencies, hops, reachable, beyond = [], [], 0, 0
+        for pair, bound in zip(due, bounds, strict=True):
+            reachable += bound < np.inf
+            got = first.get((pair.event, pair.node, pair.client))
+            if got is not None and got[0] <= pair.published + self.deadline:
+                latencies.append(got[0] - pair.published)
+                hops.append(got[1])
+                beyond += bool(got[0] < bound - RECORDED)
+        made = len(latencies)
+        middle = np.percentile(latencies, [50, 95]) if made else (np.nan, np.nan)
+        return {"expected": len(due), "delivered": made, "ratio": share(made, len(due)),
+                "bound": share(reachable, len(due)), "ratio_to_bound": share(made, reachable), "beyond_bound": beyond,
+                "latency_median": float(middle[0]), "latency_p95": float(middle[1]), "hops_mean": share(sum(hops), made)}
+
+    def _safety(self, spans: Intervals) -> dict[str, float]:
+        """correctness.py for one run."""
+        held = _by_hash(spans.held)
+        events = self._events
+        seen: Counter[tuple] = Counter()
+        early = unwanted = 0
+        for t, node, fields in self._of["delivered"]:
+            event, client = fields["event"], fields["client"]
+            seen[node, client, event] += 1
+            if event not in events or events[event].at > t:
+                early += 1
+            if event in events and not any(who == (node, client) and up <= t <= down for hash_ in events[event].filters
+                                           for who, (up, down) in held.get(hash_, ())):
+                unwanted += 1
+        return {"twice": sum(seen.values()) - len(seen), "unpublished": early, "unsubscribed": unwanted}
+
+    # ---- overhead -----------------------------------------------------------------------------------------
+    def _overhead(self, since: float) -> dict[str, float]:
+        """Of what was sent after `since` s; -1 for the whole run. As the analysis has it, per type by overhead.normalized."""
+        sent = _by_type(record for record in self._of["traffic"] if record[0] > since)
+        messages, octets = int(sent["messages"].sum()), int(sent["bytes"].sum())
+        over, wasted = self._misrouted(since)
+        weighed = sent.assign(cost=overhead.normalized(sent, wasted))[sent["type"].isin(weights())]
+        cost = float(weighed["cost"].sum(skipna=False)) if len(weighed) and not self.treeless else np.nan
+        lost = {}
+        for t, _, fields in self._of["link_lost"]:
+            lost.setdefault(fields["link"], t)
+        losses = sum(t > since for t in lost.values())
+        remote = len({(node, fields["client"], fields["event"]) for t, node, fields in self._of["delivered"]
+                      if int(fields["event"].partition(".")[0]) != node and t > since})
+        span = self.ended - max(since, 0.0)
+        airtime = sum(fields["airtime"] for t, _, fields in self._of["radio_traffic"] if t > since)
+        return {"deliveries": remote, "messages": messages, "bytes": octets,
+                "messages_per_delivery": share(messages, remote), "bytes_per_delivery": share(octets, remote),
+                "normalized_cost": cost, "losses": losses, "cost_per_loss": share(cost, losses),
+                "misrouted_share": share(wasted, over), "bytes_per_host_second": share(octets, self.hosts * span),
+                "duplicates": sum(t > since for t, _, _ in self._of["duplicate"]), "airtime_share": share(airtime, span)}
+
+    def _misrouted(self, since: float) -> tuple[int, int]:
+        """(messages, misrouted ones) of events published after `since` s."""
+        events = self._events
+        ways: dict[str, list[tuple[int, str | None, str]]] = defaultdict(list)
+        for t, node, fields in self._of["forwarded"]:
+            ways[fields["event"]] += [(node, link, "sent") for link in fields["to"]]
+        for t, node, fields in self._of["delivered"]:
+            ways[fields["event"]].append((node, None, "wanted"))
+        for t, node, fields in self._of["event_dropped"]:
+            ways[fields["event"]].append((node, fields["link"], "lost"))
+        counted = [misrouted.count(int(event.partition(".")[0]), of) for event, of in ways.items()
+                   if since < 0 or event in events and events[event].at > since]
+        return sum(sent for sent, _ in counted), sum(wasted for _, wasted in counted)
+
+    def _repairs(self) -> float:
+        if self.treeless:
+            return np.nan
+        return sum(fields["cause"] == "repair" and fields["outcome"] == "joined" for _, _, fields in self._of["repair_ended"])
+
+
+class Known:
+    """The bound of the last run, for the next one if it has the same contacts and events: protocols of one seed do."""
+
+    def __init__(self) -> None:
+        self._of: tuple | None = None
+        self._bounds: list[float] = []
+
+    def bounds(self, due: list[Pair], radio_links: pd.DataFrame, hosts: int, deadline: float) -> list[float]:
+        """Per pair the earliest arrival (s) that the radio allowed; inf when not by the deadline."""
+        columns = [radio_links[c].to_numpy() for c in ("tail", "head", "up", "down")]
+        order = np.lexsort(columns[::-1])
+        asked = (due, tuple(column[order].tobytes() for column in columns), hosts, deadline)
+        if asked != self._of:
+            self._of, self._bounds = asked, list(_bounds(due, ContactGraph(*columns, hosts), deadline))
+        return self._bounds
+
+
+def _bounds(due: list[Pair], graph: ContactGraph, deadline: float) -> Iterator[float]:
+    arrivals: dict[str, np.ndarray] = {}
+    events = sorted({(pair.published, pair.event, pair.source) for pair in due})
+    piece, part = None, graph
+    for published, event, source in events:
+        if published // SLICE != piece:
+            piece = published // SLICE
+            part = graph.between(piece * SLICE, (piece + 1) * SLICE + deadline)
+        arrivals[event] = part.earliest(source, published, published + deadline)
+    for pair in due:
+        yield float(arrivals[pair.event][pair.node])
+
+
+def _paired(family: str, told: list[tuple[float, bool]], end: float) -> Iterator[Span]:
+    """intervals.py's: each rise with the fall that follows it; repeated rises or falls change nothing."""
+    if family == "life":  # told twice, by node and world: within an instant a life ends before the next one starts
+        told = sorted(told)
+    up = None
+    for t, rises in told:
+        if rises and up is None:
+            up = t
+        elif not rises and up is not None:
+            if up <= end:
+                yield up, min(t, end)
+            up = None
+    if up is not None and up <= end:
+        yield up, end
+
+
+def _by_hash(spans: pd.DataFrame) -> Mapping[str, list[tuple[tuple[int, str], Span]]]:
+    found: dict[str, list[tuple[tuple[int, str], Span]]] = defaultdict(list)
+    for node, client, hash_, up, down in spans[["node", "client", "hash", "up", "down"]].itertuples(index=False):
+        found[hash_].append(((node, client), (up, down)))
+    return found
+
+
+def _covers(spans: list[Span], start: float, end: float) -> bool:
+    """Whether these leave no gap in [start, end]."""
+    reached = start
+    for up, down in sorted(span for span in spans if span[0] <= end and span[1] >= start):
+        if up > reached:
+            return False
+        reached = max(reached, down)
+    return reached >= end
+
+
+def _by_type(traffic: Iterator[Record]) -> pd.DataFrame:
+    """`type`, `messages`, `bytes`, `filters` (nan where the type carries none), as overhead.by_type has them."""
+    found: dict[str, list] = {}
+    for _, _, fields in traffic:
+        for row in fields["sent"]:
+            sums = found.setdefault(row["type"], [0, 0, None])
+            sums[0] += row["messages"]
+            sums[1] += row["bytes"]
+            if row.get("filters") is not None:
+                sums[2] = (sums[2] or 0) + row["filters"]
+    rows = [(name, *sums) for name, sums in sorted(found.items())]
+    return pd.DataFrame(rows, columns=["type", "messages", "bytes", "filters"]).astype({"filters": float})
