@@ -6,7 +6,7 @@ import json
 from analysis.run import LONGEST, Run
 from analysis.sides import flat
 
-WORLDS = {"sim": "simulated (sim)", "netns": "in real time (netns)"}
+WORLDS = {"sim": "simulated (sim)", "netns": "in real time (netns)", "hwsim": "in real time (hwsim)"}
 MOST_LINES = 500  # of the scenario that the page holds
 LONGEST_VALUE = 200  # characters
 

@@ -19,7 +19,7 @@ from emulation.medium import Frame
 from emulation.records import AppendOnly, flush_all
 
 MAGIC = 0xA1B23C4D  # time stamps in nanoseconds
-ETHERNET = 1
+ETHERNET, RADIOTAP = 1, 127  # link types
 SNAP_LENGTH = 65535
 MAX_HOSTS = (1 << 24) - 2
 HELD = 1 << 24  # bytes of frames, of all radios together, that wait to be written at most
@@ -70,9 +70,11 @@ def _addresses(host: int | None) -> tuple[int, bytes]:
 class Captures:
     """One pcap file per radio in a folder; implements what the medium calls a capture."""
 
+    link_type = ETHERNET
+
     def __init__(self, folder: Path, hosts: int, port: int, epoch: float) -> None:
         """`epoch`: the wall clock (s since 1970) at time 0 of the run."""
-        head = _FILE_HEADER.pack(MAGIC, 2, 4, 0, 0, SNAP_LENGTH, ETHERNET)
+        head = _FILE_HEADER.pack(MAGIC, 2, 4, 0, 0, SNAP_LENGTH, self.link_type)
         self._files = [AppendOnly(folder / f"{host}.pcap", head) for host in range(hosts)]
         self._pieces = [file.pieces for file in self._files]  # filled here, one list for each radio
         self._most_held = min(HELD, HELD_EACH * hosts)
@@ -94,6 +96,13 @@ class Captures:
         if self._held > self._most_held:
             self.flush()
 
+    def note(self, host: int, time: float, data: bytes) -> None:
+        """Write that a radio saw these bytes, where radios do not see the same ones."""
+        self._pieces[host].append(self._stamp(time, data))
+        self._held += _STAMP.size + len(data)
+        if self._held > self._most_held:
+            self.flush()
+
     def flush(self) -> None:
         """Write out what was collected. Raises DiskFull after trying every file."""
         self._held = 0
@@ -103,6 +112,9 @@ class Captures:
         data = frame.ethernet
         if data is None:
             data = frame.ethernet = self._bytes_of(frame)
+        return self._stamp(time, data)
+
+    def _stamp(self, time: float, data: bytes) -> bytes:
         seconds, nanoseconds = divmod(self._epoch_ns + round(time * 1e9), 1_000_000_000)
         return _STAMP.pack(seconds, nanoseconds, len(data), len(data)) + data
 

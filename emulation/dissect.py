@@ -33,6 +33,7 @@ from scapy.fields import (
     StrFixedLenField,
     XStrFixedLenField,
 )
+from scapy.layers.dot11 import RadioTap
 from scapy.layers.inet import IP, UDP
 from scapy.packet import Packet, bind_layers
 from scapy.utils import PcapReader
@@ -214,7 +215,7 @@ bind_layers(UDP, Roamcast, sport=_HEADER.port)
 
 def lines(path: Path) -> Iterator[str]:
     """A capture's frames, a line each: the time of day (UTC; in `sim`, which begins at midnight, that of the run),
-    from whom to whom, and the messages. Raises OSError, and ValueError for what is no capture."""
+    from whom to whom, the messages, and the signal where the capture has it. Raises OSError, and ValueError for what is no capture."""
     try:
         with PcapReader(str(path)) as frames:
             for frame in frames:
@@ -222,6 +223,8 @@ def lines(path: Path) -> Iterator[str]:
                 what = frame.summary()
                 if Roamcast in frame and IP in frame:
                     what = f"{frame[IP].src} > {frame[IP].dst} {frame[Roamcast].mysummary()}"
+                if RadioTap in frame and frame.dBm_AntSignal is not None:
+                    what += f" {frame.dBm_AntSignal} dBm"
                 yield f"{when.isoformat('microseconds')} {what}"
     except Scapy_Exception:
         raise ValueError(f"{path}: not a capture; give a pcap file, such as captures/0.pcap of a run") from None

@@ -42,13 +42,14 @@ class Capture(Protocol):
 class Frame:
     """One datagram on its way through the medium."""
 
-    __slots__ = ("arrived", "destination", "ethernet", "payload", "sender", "tries")
+    __slots__ = ("acknowledged", "arrived", "destination", "ethernet", "payload", "sender", "tries")
 
     def __init__(self, sender: int, destination: int | None, payload: bytes) -> None:
         self.sender = sender
         self.destination = destination  # None: broadcast
         self.payload = payload
         self.tries = 0
+        self.acknowledged = False
         self.arrived = False  # a retry after a lost acknowledgement is not handed up again
         self.ethernet: bytes | None = None  # what a capture writes of it, made once
 
@@ -133,17 +134,22 @@ class Medium:
     # ---- what hosts and faults do --------------------------------------------------------------
     def transmit(self, sender: int, destination: int | None, payload: bytes) -> None:
         """Queue one datagram for the air: to all in range (None) or to one host."""
-        radio = self._radios[sender]
+        self.queue(Frame(sender, destination, payload))
+
+    def queue(self, frame: Frame) -> bool:
+        """Queue a frame for the air; whether its sender's radio takes it: it is on and its queue not full."""
+        radio = self._radios[frame.sender]
         if not radio.on or radio.leaving:
-            return
-        frame = Frame(sender, destination, payload)
+            return False
         if radio.frame is None:
             self._contend(radio, frame)
         elif len(radio.waiting) < self._queue:
             radio.waiting.append(frame)
         else:
             self.counts["overflowed"] += 1
-            self._overflowed[sender] = self._overflowed.get(sender, 0) + 1
+            self._overflowed[frame.sender] = self._overflowed.get(frame.sender, 0) + 1
+            return False
+        return True
 
     def host_leaves(self, host: int) -> None:
         """Switch a host's radio off as soon as what it has queued is sent."""
@@ -278,7 +284,7 @@ class Medium:
         frame = transmission.frame
         sender, to = frame.sender, frame.destination
         arrived = to in transmission.receivers and self._arrives(transmission, to, False)
-        acknowledged = arrived and not self._fades(to, sender, transmission.end, True)
+        acknowledged = frame.acknowledged = arrived and not self._fades(to, sender, transmission.end, True)
         if acknowledged or frame.tries >= self._max_tries:
             self.counts["gave_up"] += not acknowledged
             self._next(radio)

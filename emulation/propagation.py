@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from emulation import chance
 
 LINK_EXISTS = 0.1  # a radio link "exists" while a base-rate frame is received with this probability
+NOMINAL = -50.0  # dBm: what mac80211_hwsim itself shows of any frame
 _TAIL = 3.0  # standard deviations beyond which a frame is not looked at
 
 
@@ -50,6 +51,10 @@ class UnitDisk:
     def probability(self, sender: int, receiver: int, time: float, base_rate: bool) -> float:
         """Of one frame, for hosts within reach of each other."""
         return 1.0
+
+    def power(self, sender: int, receiver: int, time: float) -> float:
+        """dBm that a receiver shows; the model knows none, and everything that is received is strong."""
+        return NOMINAL
 
 
 class LogDistance:
@@ -97,9 +102,13 @@ class LogDistance:
 
     def probability(self, sender: int, receiver: int, time: float, base_rate: bool) -> float:
         """Of one frame received, the path's state at `time` (s) given."""
-        power = self.mean_power(self._locator.distance(sender, receiver, time))
-        margin = power + self.shadowing(sender, receiver, time) - self._sensitivity[base_rate]
+        margin = self.power(sender, receiver, time) - self._sensitivity[base_rate]
         return _normal_cdf(margin, self._fading)
+
+    def power(self, sender: int, receiver: int, time: float) -> float:
+        """dBm received at `time` (s), fading from frame to frame averaged out."""
+        power = self.mean_power(self._locator.distance(sender, receiver, time))
+        return power + self.shadowing(sender, receiver, time)
 
 
 def _normal_cdf(margin: float, deviation: float) -> float:

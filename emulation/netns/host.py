@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 import signal
 
-from emulation.netns import addresses, kernel, netlink, node, probe
+from emulation.netns import addresses, kernel, node, probe
 from emulation.netns.channel import Channel
 from emulation.netns.plan import Plan
 
@@ -12,10 +12,9 @@ SELF = "/proc/self/ns/net"
 
 
 def make(plan: Plan, host: int, channel: Channel) -> None:
-    """Make the host, hand out its TAP and its namespace, and do as the supervisor says."""
+    """Make the host, hand out its device's other end and its namespace, and do as the supervisor says."""
     kernel.unshare(kernel.CLONE_NEWNET)
-    tap = kernel.open_tap(addresses.INTERFACE, addresses.INDEX)
-    netlink.set_up(host, plan.neighbors)
+    tap = plan.device.make(plan, host)
     space = os.open(SELF, os.O_RDONLY)
     channel.send({"made": host}, (tap, space))
     os.close(tap)

@@ -12,6 +12,7 @@ import os
 import resource
 import signal
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
@@ -105,8 +106,11 @@ def _no_tun(error: OSError) -> str:
     return f"{TUN} cannot be opened ({error.strerror}); have it made writable for you, or use --world sim"
 
 
-def check_support() -> None:
-    """Try in a process apart whether namespaces and TAP devices can be had. Raises Unsupported."""
+def check_support(device: Callable[[], object]) -> None:
+    """Try in a process apart whether namespaces can be had, and a device in them. Raises Unsupported.
+
+    `device` makes one in this process's namespace; it is gone with it.
+    """
     if not os.path.exists("/proc/self/ns/net"):
         raise Unsupported("/proc is not mounted; mount it (mount -t proc proc /proc), or use --world sim")
     reading, writing = os.pipe()
@@ -116,7 +120,7 @@ def check_support() -> None:
         try:
             enter_namespaces()
             unshare(CLONE_NEWNET)
-            os.close(open_tap("wlan0", 77))
+            device()
         except Unsupported as error:
             reason = str(error)
         except BaseException as error:

@@ -34,7 +34,7 @@ from topologies.scenario import LinkFault
 
 ETHERNET_BYTES = 14  # of a frame's own header, which is not on the air
 OVERHEAD = MAC_BYTES + LLC_BYTES - ETHERNET_BYTES
-LONGEST = 2048  # bytes; longer than any frame of an interface with 1500
+LONGEST = 4096  # bytes; longer than any frame of an interface with 1500, with what comes around it
 BATCH = 16  # frames read from one host before the others have their turn
 NAP = 0.5  # s of sleep at most
 TICK = 1.0  # s between two records of the traffic
@@ -43,7 +43,7 @@ FLUSH = 0.01  # s between two files that are written out, one at a time
 GC_THRESHOLD = 50_000
 
 
-class _Captures(Captures):
+class FrameCaptures(Captures):
     """The payloads of this medium are frames already."""
 
     def _bytes_of(self, frame: Frame) -> bytes:
@@ -57,7 +57,7 @@ class _Captures(Captures):
         return self._files
 
 
-class _Decided(Medium):
+class Decided(Medium):
     """A medium that writes down what became of each try of each frame."""
 
     def __init__(self, *arguments, log: AppendOnly, **options) -> None:
@@ -96,18 +96,23 @@ class _Decided(Medium):
 
 
 class Air:
-    """The medium's process: one instance for the probing, one for the run."""
+    """The medium's process: one medium for the probing, one for the run."""
 
-    def __init__(self, plan: Plan, taps: list[int], channel: Channel) -> None:
+    plain, decided, captures = Medium, Decided, FrameCaptures  # what it is made of
+    overhead = OVERHEAD  # bytes on the air with each frame that are not in it
+
+    def __init__(self, plan: Plan, taps: list[int], spaces: list[int], channel: Channel) -> None:
         self._plan = plan
         self._taps = taps
+        self._spaces = spaces
         self._channel = channel
         self._hosts = {tap: host for host, tap in enumerate(taps)}
         self.refused = 0  # frames that a host's device did not take
         self.scheduler = RealTime(plan.medium.late)
         self._files: list = []
-        self._captures: _Captures | None = None
+        self._captures: FrameCaptures | None = None
         self.medium = self._medium()
+        self._carrying = self.medium  # the one that has the frames now
         self._running = True
         for tap in taps:
             plan.poll.register(tap, select.EPOLLIN)
@@ -116,8 +121,9 @@ class Air:
     def probing(self, until: float) -> None:
         """Carry the probes of the self-check, with the hosts where they are at time 0."""
         scheduler, radio = RealTime(lambda seconds: None), self._plan.scenario.radio
-        medium = Medium(scheduler, probe.standing(self._plan.movement), radio, self._plan.scenario.run.seed,
-                        self._deliver, lambda kind, **fields: None, off=self._plan.late(), overhead=OVERHEAD)
+        medium = self._make(self.plain, scheduler, probe.standing(self._plan.movement), radio,
+                            self._plan.scenario.run.seed, self._deliver, lambda kind, **fields: None,
+                            off=self._plan.late())
         scheduler.began = time.monotonic()
         self._carry(scheduler, medium, until - scheduler.began, lambda: None)
 
@@ -144,15 +150,18 @@ class Air:
         world = RecordWriter(plan.path / "world.jsonl", -1, self.scheduler.now)
         self._files.append(world)
         self._record = self._measured(world.record, plan.positions)
-        options = {"end": scenario.run.duration, "off": plan.late(), "overhead": OVERHEAD}
+        options = {"end": scenario.run.duration, "off": plan.late()}
         arguments = (self.scheduler, plan.movement, scenario.radio, scenario.run.seed, self._deliver,
                      self._record)
         if not scenario.run.capture:
-            return Medium(*arguments, **options)
-        self._captures = _Captures(plan.path / "captures", plan.hosts, wire.PORT, 0.0)
+            return self._make(self.plain, *arguments, **options)
+        self._captures = self.captures(plan.path / "captures", plan.hosts, wire.PORT, 0.0)
         log = AppendOnly(plan.path / "captures" / "medium.jsonl")
         self._files += [log, *self._captures.files()]
-        return _Decided(*arguments, log=log, capture=self._captures, **options)
+        return self._make(self.decided, *arguments, log=log, capture=self._captures, **options)
+
+    def _make(self, kind: type[Medium], *arguments, **options) -> Medium:
+        return kind(*arguments, overhead=self.overhead, **options)
 
     def _measured(self, record: Callable[..., None], tally: Tally) -> Callable[..., None]:
         """Records of who is in range are made when the movement changes it: how late was that?"""
@@ -190,7 +199,8 @@ class Air:
 
     def _carry(self, scheduler: RealTime, medium: Medium, until: float, heed: Callable[[], None]) -> None:
         """Frames from the devices into the medium and what is due out of it, up to `until` s."""
-        poll, hosts, channel, count = self._plan.poll, self._hosts, self._channel.fileno(), self._plan.hosts
+        self._carrying = medium
+        poll, hosts, channel, take = self._plan.poll, self._hosts, self._channel.fileno(), self._take
         sleeper = [poll.fileno()]  # select() takes microseconds, epoll's own wait only milliseconds
         while self._running and scheduler.elapsed() < until:
             scheduler.advance(until)
@@ -208,13 +218,16 @@ class Air:
                 host = hosts[descriptor]
                 try:
                     for _ in range(BATCH):
-                        frame = read(descriptor, LONGEST)
-                        to = addresses.host_of(frame, count)
-                        if to != host:
-                            medium.transmit(host, to, frame)
+                        take(host, read(descriptor, LONGEST))
                 except BlockingIOError:
                     pass
         scheduler.advance(until)
+
+    def _take(self, host: int, frame: bytes) -> None:
+        """A frame that a host's kernel sends."""
+        to = addresses.host_of(frame, self._plan.hosts)
+        if to != host:
+            self._carrying.transmit(host, to, frame)
 
     def _deliver(self, receiver: int, sender: int, frame: bytes) -> None:
         try:
@@ -224,12 +237,15 @@ class Air:
 
     def _discard(self) -> None:
         """What the kernels sent before the run began is none of it."""
-        for tap in self._taps:
+        for host, tap in enumerate(self._taps):
             try:
                 while True:
-                    read(tap, LONGEST)
+                    self._refuse(host, read(tap, LONGEST))
             except BlockingIOError:
                 continue
+
+    def _refuse(self, host: int, frame: bytes) -> None:
+        """A frame that nobody is to receive."""
 
     def _heed(self) -> None:
         """What the supervisor says of the hosts."""
@@ -243,12 +259,32 @@ class Air:
         if order["do"] in act:
             act[order["do"]](order["host"])
 
+    def drops(self) -> dict[str, int]:
+        """What the kernels of all hosts dropped: datagrams at full sockets, frames at full devices."""
+        sockets = devices = 0
+        for space in self._spaces:
+            kernel.setns(space, kernel.CLONE_NEWNET)
+            snmp = [line.split()[1:] for line in Path("/proc/self/net/snmp").read_text().splitlines()
+                    if line.startswith("Udp:")]
+            sockets += int(dict(zip(*snmp, strict=True)).get("RcvbufErrors", 0))
+            devices += self._dropped()
+        return {"socket_drops": sockets, "device_drops": devices}
+
+    def _dropped(self) -> int:
+        """Frames that the device of this namespace dropped in both directions."""
+        for line in Path("/proc/self/net/dev").read_text().splitlines():
+            name, _, counts = line.partition(":")
+            if name.strip() == addresses.INTERFACE:
+                numbers = counts.split()
+                return int(numbers[3]) + int(numbers[11])
+        return 0
+
 
 def run(plan: Plan, taps: list[int], spaces: list[int], channel: Channel) -> None:
     """The life of the medium's process, as the supervisor orders it."""
     gc.set_threshold(GC_THRESHOLD, *gc.get_threshold()[1:])
     kernel.wake_on_time()
-    air = Air(plan, taps, channel)
+    air = plan.device.air(plan, taps, spaces, channel)
     report: dict[str, object] = {"priority": kernel.prefer()}
     while "began" not in (order := channel.receive() or {"began": None}):
         air.probing(order["probe"])
@@ -261,21 +297,5 @@ def run(plan: Plan, taps: list[int], spaces: list[int], channel: Channel) -> Non
         report["disk_full"] = str(error)
     processor = time.process_time() - setting_up
     report |= {"receptions": air.medium.receptions, "ended": air.scheduler.now(), "tap_refused": air.refused,
-               **_drops(spaces)}
+               **air.drops()}
     channel.send({"report": {**report, "processor": processor, "whole_processor": time.process_time()}})
-
-
-def _drops(spaces: list[int]) -> dict[str, int]:
-    """What the kernels of all hosts dropped: datagrams at full sockets, frames at full devices."""
-    sockets = devices = 0
-    for space in spaces:
-        kernel.setns(space, kernel.CLONE_NEWNET)
-        snmp = [line.split()[1:] for line in Path("/proc/self/net/snmp").read_text().splitlines()
-                if line.startswith("Udp:")]
-        sockets += int(dict(zip(*snmp, strict=True)).get("RcvbufErrors", 0))
-        for line in Path("/proc/self/net/dev").read_text().splitlines():
-            name, _, counts = line.partition(":")
-            if name.strip() == addresses.INTERFACE:
-                numbers = counts.split()
-                devices += int(numbers[3]) + int(numbers[11])
-    return {"socket_drops": sockets, "device_drops": devices}

@@ -25,28 +25,27 @@ LINK_SCOPE, UNIVERSE = 253, 0
 LOOPBACK = 1  # the index of `lo` in every namespace
 BATCH = 32768  # bytes of messages sent at once
 
-_HEADER = struct.Struct("=IHHII")
+HEADER = struct.Struct("=IHHII")
 
 
-def set_up(host: int, neighbors: bytes = b"") -> None:
-    """Give `lo` and the TAP device of this namespace their addresses and bring them up. Raises OSError.
+def set_up(host: int, neighbors: bytes = b"", index: int = addresses.INDEX) -> None:
+    """Give `lo` and the interface of that index in this namespace their addresses and bring them up. Raises OSError.
 
     `neighbors`: the messages of `permanent_neighbors`.
     """
-    index = addresses.INDEX
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as route:
         route.bind((0, 0))
-        _ask(route, _link(index, _attribute(IFLA_ADDRESS, addresses.mac(host))))
-        inet6 = _attribute(socket.AF_INET6, _attribute(IFLA_INET6_ADDR_GEN_MODE, bytes([MODE_NONE])))
-        has_ipv6 = _ask(route, _link(index, _attribute(IFLA_AF_SPEC, inet6)), errno.EAFNOSUPPORT,
+        _ask(route, _link(index, attribute(IFLA_ADDRESS, addresses.mac(host))))
+        inet6 = attribute(socket.AF_INET6, attribute(IFLA_INET6_ADDR_GEN_MODE, bytes([MODE_NONE])))
+        has_ipv6 = _ask(route, _link(index, attribute(IFLA_AF_SPEC, inet6)), errno.EAFNOSUPPORT,
                         errno.EOPNOTSUPP)
         _solicit_no_routers()
         _ask(route, _link(LOOPBACK, up=True))
         _ask(route, _link(index, up=True))
         _ask(route, _address(index, addresses.ipv4(host).packed, addresses.IPV4_PREFIX,
-                             _attribute(IFA_BROADCAST, addresses.IPV4_BROADCAST.packed)))
+                             attribute(IFA_BROADCAST, addresses.IPV4_BROADCAST.packed)))
         if has_ipv6:
-            without_detection = _attribute(IFA_FLAGS, struct.pack("=I", IFA_F_NODAD))
+            without_detection = attribute(IFA_FLAGS, struct.pack("=I", IFA_F_NODAD))
             for own, scope in ((addresses.link_local(host), LINK_SCOPE), (addresses.ipv6(host), UNIVERSE)):
                 _ask(route, _address(index, own.packed, addresses.IPV6_PREFIX, without_detection, scope))
         for piece in _pieces(neighbors):
@@ -54,14 +53,14 @@ def set_up(host: int, neighbors: bytes = b"") -> None:
             _failures(route, ())
 
 
-def permanent_neighbors(hosts: int) -> bytes:
-    """Messages that make the addresses of all hosts known for ever."""
+def permanent_neighbors(hosts: int, index: int = addresses.INDEX) -> bytes:
+    """Messages that make the addresses of all hosts known for ever at the interface of that index."""
     messages = []
     for host in range(hosts):
         for address in (addresses.ipv4(host), addresses.link_local(host), addresses.ipv6(host)):
             family = socket.AF_INET if address.version == 4 else socket.AF_INET6
-            body = struct.pack("=BxxxiHBB", family, addresses.INDEX, NUD_PERMANENT, 0, 0)
-            body += _attribute(NDA_DST, address.packed) + _attribute(NDA_LLADDR, addresses.mac(host))
+            body = struct.pack("=BxxxiHBB", family, index, NUD_PERMANENT, 0, 0)
+            body += attribute(NDA_DST, address.packed) + attribute(NDA_LLADDR, addresses.mac(host))
             messages.append(_message(RTM_NEWNEIGH, REQUEST | CREATE | REPLACE, body))
     return b"".join(messages)
 
@@ -73,8 +72,8 @@ def _pieces(messages: bytes) -> Iterator[bytes]:
         last, end = end, end + int.from_bytes(messages[end:end + 4], sys.byteorder)
         if end - start >= BATCH or end >= len(messages):
             piece = bytearray(messages[start:end])
-            length, kind, flags, sequence, port = _HEADER.unpack_from(piece, last - start)
-            _HEADER.pack_into(piece, last - start, length, kind, flags | ACKNOWLEDGE, sequence, port)
+            length, kind, flags, sequence, port = HEADER.unpack_from(piece, last - start)
+            HEADER.pack_into(piece, last - start, length, kind, flags | ACKNOWLEDGE, sequence, port)
             yield bytes(piece)
             start = end
 
@@ -97,15 +96,16 @@ def _link(index: int, attributes: bytes = b"", up: bool = False) -> bytes:
 def _address(index: int, address: bytes, prefix: int, attributes: bytes, scope: int = UNIVERSE) -> bytes:
     family = socket.AF_INET if len(address) == 4 else socket.AF_INET6
     body = struct.pack("=BBBBI", family, prefix, 0, scope, index)
-    body += _attribute(IFA_LOCAL, address) + _attribute(IFA_ADDRESS, address) + attributes
+    body += attribute(IFA_LOCAL, address) + attribute(IFA_ADDRESS, address) + attributes
     return _message(RTM_NEWADDR, REQUEST | ACKNOWLEDGE | CREATE | REPLACE, body)
 
 
 def _message(kind: int, flags: int, body: bytes) -> bytes:
-    return _HEADER.pack(_HEADER.size + len(body), kind, flags, 0, 0) + body
+    return HEADER.pack(HEADER.size + len(body), kind, flags, 0, 0) + body
 
 
-def _attribute(kind: int, value: bytes) -> bytes:
+def attribute(kind: int, value: bytes) -> bytes:
+    """One attribute, padded to four bytes."""
     length = 4 + len(value)
     return struct.pack("=HH", length, kind) + value + bytes(-length % 4)
 
@@ -119,8 +119,8 @@ def _ask(route: socket.socket, message: bytes, *tolerated: int) -> bool:
 def _failures(route: socket.socket, tolerated: Iterable[int]) -> int:
     """The error that the kernel answers with, 0 for none."""
     answer = route.recv(65536)
-    kind = _HEADER.unpack_from(answer)[1]
-    error = -struct.unpack_from("=i", answer, _HEADER.size)[0] if kind == NLMSG_ERROR else 0
+    kind = HEADER.unpack_from(answer)[1]
+    error = -struct.unpack_from("=i", answer, HEADER.size)[0] if kind == NLMSG_ERROR else 0
     if error and error not in tolerated:
         raise OSError(error, os.strerror(error), "rtnetlink")
     return error

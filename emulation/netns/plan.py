@@ -2,15 +2,26 @@
 from __future__ import annotations
 
 import select
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from emulation.netns.fidelity import Tally, tallies
 from emulation.runner import joining_late
 
 
+class Device(NamedTuple):
+    """How a host gets its wlan0, and what carries its frames."""
+
+    check: Callable[[], None]  # whether this machine can; raises kernel.Unsupported
+    make: Callable[[Plan, int], int]  # for a host, in this process's namespace; the descriptor of the other end
+    air: type  # emulation.netns.medium.Air, or one of its kind
+
+
 @dataclass(slots=True)
 class Plan:
+    device: Device
     scenario: object  # topologies.Scenario
     movement: object  # mobility.Movement
     path: Path  # the run directory, absolute

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from emulation import rundir, runner
 from emulation.neighborhood import TRUTH_INTERVAL
-from emulation.netns import addresses, kernel, netlink
+from emulation.netns import addresses, kernel, netlink, tap
 from emulation.netns.channel import Channel, close_all_but
 from emulation.netns.forecast import forecast
-from emulation.netns.plan import Plan
+from emulation.netns.plan import Device, Plan
 from emulation.netns.processes import Failed
 from emulation.netns.supervisor import Supervisor
 from emulation.propagation import LINK_EXISTS
@@ -48,9 +48,18 @@ def check(scenario) -> None:
             raise WorldError(f"host {host}'s command {command[0]}: there is no such program; install it, or "
                              "give its path")
     try:
-        kernel.check_support()
+        device_of(scenario.run.world).check()
     except kernel.Unsupported as error:
         raise WorldError(str(error)) from None
+
+
+def device_of(world: str) -> Device:
+    """What a host of that world has for its wlan0."""
+    if world == "hwsim":
+        from emulation.hwsim.medium import DEVICE
+
+        return DEVICE
+    return tap.DEVICE
 
 
 def _crowded_tables(scenario) -> str:
@@ -91,7 +100,7 @@ def run(scenario, out: Path | None = None, progress: Callable[[runner.Progress],
         runner.write_trace(movement, path)
         for folder in FOLDERS:
             (path / folder).mkdir()
-        caller.run(Plan(scenario, movement, path.resolve(), Path.cwd()))
+        caller.run(Plan(device_of(scenario.run.world), scenario, movement, path.resolve(), Path.cwd()))
         outcome = rundir.INTERRUPTED if caller.stopping else rundir.COMPLETE
         if caller.disk_full:
             outcome, reason = rundir.DISK_FULL, caller.disk_full

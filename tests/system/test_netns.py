@@ -17,7 +17,7 @@ import pytest
 
 import mobility
 from emulation import capture, rundir, runner
-from emulation.netns import addresses, kernel, probe, world
+from emulation.netns import addresses, kernel, probe, tap, world
 from node import schema, wire
 from tests.system import runs
 
@@ -51,7 +51,7 @@ event = { kind = "temp", value = 35 }
 
 def _supported() -> str:
     try:
-        kernel.check_support()
+        tap.check()
     except kernel.Unsupported as error:
         return str(error)
     return ""

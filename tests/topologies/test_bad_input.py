@@ -107,7 +107,7 @@ ONE_PROBLEM = [
         "mobility.speed: found 2 to 1; the lower first",
     ),
     ({"radio": "loss = 1.5"}, "radio.loss: found 1.5; 1 or less"),
-    ({"run": 'duration = 60\nworld = "moon"'}, 'run.world: found "moon"; one of "sim" or "netns"'),
+    ({"run": 'duration = 60\nworld = "moon"'}, 'run.world: found "moon"; one of "sim", "netns" or "hwsim"'),
     ({"hosts": 'count = 3\ncommand = ["babeld"]'}, 'hosts.command: found something for world "sim"'),
     ({"hosts": "count = 3\n[hosts.1]\nnode = false"}, 'hosts.1.node: found something for world "sim"'),
     ({"hosts": "count = 3\n[hosts.1]\nnodes = false"}, 'hosts.1.nodes: found an unknown key; did you mean "node"?'),

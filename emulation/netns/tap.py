@@ -1,0 +1,24 @@
+"""The device of a host in the world netns: a TAP, whose other end the medium reads and writes."""
+from __future__ import annotations
+
+from emulation.netns import addresses, kernel, medium, netlink
+from emulation.netns.plan import Device, Plan
+
+
+def check() -> None:
+    """Raises kernel.Unsupported."""
+    kernel.check_support(_open)
+
+
+def make(plan: Plan, host: int) -> int:
+    """The TAP of a host in this process's namespace; its descriptor. Raises kernel.Unsupported and OSError."""
+    tap = _open()
+    netlink.set_up(host, plan.neighbors)
+    return tap
+
+
+def _open() -> int:
+    return kernel.open_tap(addresses.INTERFACE, addresses.INDEX)
+
+
+DEVICE = Device(check, make, medium.Air)
