@@ -25,6 +25,7 @@ from node.reconcile.path import ReconfigurationPath
 from node.reconcile.strawman import Strawman
 from node.reconcile.timed import Timed
 from node.relay import Relay
+from node.roaming.sessions import Sessions
 from node.routing.events import EventForwarding
 from node.routing.flooding import Flooding
 from node.routing.forwarding import SubscriptionForwarding
@@ -84,11 +85,13 @@ class Broker:
         self.routing = STRATEGIES[config.strategy](self)
         self.reconciler = RECONCILERS[config.reconcile](self)
         self.clients = Clients(self)
+        self.sessions = Sessions(self)
         # message type -> handler; hop handlers take (sender: Peer, message),
         # link handlers take (link: LinkId, message)
         self._hop = {**self.neighbors.hop_messages, **self.links.hop_messages, **self._relay.hop_messages,
-                     **self.tree.hop_messages, **self.routing.hop_messages}
-        self._link = {**self.routing.link_messages, **self.tree.link_messages, **self.reconciler.link_messages}
+                     **self.tree.hop_messages, **self.routing.hop_messages, **self.sessions.hop_messages}
+        self._link = {**self.routing.link_messages, **self.tree.link_messages, **self.reconciler.link_messages,
+                      **self.sessions.link_messages}
 
     # ---- inputs ---------------------------------------------------------------------------
     def start(self) -> None:
@@ -106,6 +109,7 @@ class Broker:
             return
         for link in list(self.routing.links):
             self.unicast(link.far_end(self.me.node), wire.Reset(link.nonce))
+        self.sessions.stop()
         self.neighbors.stop()
         self._traffic.report()
         self.env.record("node_stopped", epoch=self.me.epoch)
@@ -201,6 +205,23 @@ class Broker:
     def received_position(self, link: LinkId) -> int:
         return self.links.received_position(link)
 
+    # ---- services to the parts: channels to devices, which are no tree links ------------------------
+    def open_channel(self, link: LinkId, progress: Callable[[], object]) -> None:
+        self.links.open(link, progress)
+
+    def close_channel(self, link: LinkId) -> None:
+        self.links.close(link)
+
+    def acknowledged_position(self, link: LinkId) -> int:
+        return self.links.acknowledged_position(link)
+
+    def has_room(self, link: LinkId) -> bool:
+        return self.links.has_room(link)
+
+    def tree_links(self) -> list[LinkId]:
+        """Those over which all that is wanted has been told, so that what follows in them fences it."""
+        return [link for link in self.routing.links if not self.routing.holds_back(link)]
+
     # ---- services to the parts: what the others know -----------------------------------------
     def two_way(self) -> Mapping[NodeId, Peer]:
         """The two-way radio neighbors."""
@@ -236,13 +257,17 @@ class Broker:
     # ---- notices: links -> tree, routing, reconciler -------------------------------------------
     def link_message(self, link: LinkId, message: wire.Message) -> None:
         """A message came out of a channel, in order and once."""
-        handler = self._link.get(type(message))
+        handlers = self.sessions.device_messages if link in self.sessions.links else self._link
+        handler = handlers.get(type(message))
         if handler is None:
             self.dropped("misplaced")
         else:
             handler(link, message)
 
     def link_failed(self, link: LinkId, reason: str) -> None:
+        if link in self.sessions.links:
+            self.sessions.link_failed(link, reason)
+            return
         if reason == "channel":  # first, so that a repair does not turn to the neighbor that does not answer
             self.neighbors.channel_failed(link.far_end(self.me.node))
         self.tree.link_failed(link, reason)
@@ -303,5 +328,12 @@ class Broker:
     def client_published(self, event: wire.Event) -> None:
         self.routing.publish(event)
 
+    def device_published(self, event: wire.Event) -> None:
+        self.routing.publish(event)
+
     def deliver(self, client: str, event: wire.Event) -> None:
-        self.clients.deliver(client, event)
+        session = self.sessions.hops.get(client)
+        if session is None:
+            self.clients.deliver(client, event)
+        else:
+            session.deliver(event)

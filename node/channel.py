@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from node import wire
 from node.config import NodeConfig
@@ -93,6 +93,7 @@ class Channel:
         self.link = link
         self.far = far
         self.closed = False  # failed or closed: nothing is sent or delivered any more
+        self.progress: Callable[[], object] | None = None  # told of each acknowledgement
         self._window = min(config.channel_window, SPAN)
         self._give_up = config.channel_give_up
         # sending
@@ -209,6 +210,10 @@ class Channel:
                 break
             self.lost.append(flight)
         return True
+
+    def acknowledged_position(self) -> int:
+        """The sequence number below which everything has come there in order."""
+        return next(iter(self.flights), self.next_sequence)
 
     def take_lost(self) -> list[Flight]:
         lost, self.lost = self.lost, []

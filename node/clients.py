@@ -15,6 +15,7 @@ from node.ids import EventId
 MAX_CLIENTS = 256
 MAX_FILTERS_PER_CLIENT = 1024
 MAX_NAME = 64  # characters
+PREFIX = "@"  # of what the routing calls a device (node/roaming/session.py)
 MAX_PAYLOAD = 32768  # bytes, schema/messages.toml
 
 Deliver = Callable[[wire.Event], None]
@@ -38,6 +39,8 @@ class Clients:
         not call back into the broker: inputs are handled one at a time."""
         if not 0 < len(client) <= MAX_NAME:
             raise ClientError(f"client {client!r}: a name has 1 to {MAX_NAME} characters")
+        if client.startswith(PREFIX):
+            raise ClientError(f"client {client!r}: names with {PREFIX} are those of devices; choose another")
         if client in self._deliver:
             raise ClientError(f"client {client!r} is attached already: choose another name or detach it first")
         if len(self._deliver) >= MAX_CLIENTS:
@@ -91,11 +94,11 @@ class Clients:
         self._core.client_published(event)
         return name
 
-    def deliver(self, client: str, event: wire.Event) -> None:
-        """From the routing: the client wants this event and has not had it."""
+    def deliver(self, client: str, event: wire.Event, recovered: bool = False) -> None:
+        """From the routing, or late from a recovery: the client wants this event and has not had it."""
         name = EventId(event.source, event.epoch, event.sequence)
         self._core.env.record("delivered", client=client, event=str(name), hops=event.hops,
-                              published=event.published, recovered=False)
+                              published=event.published, recovered=recovered)
         self._deliver[client](event)
 
     def _own(self, client: str) -> dict[bytes, Filter]:

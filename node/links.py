@@ -55,12 +55,14 @@ class Links:
             wire.Data: self._data, wire.Fragment: self._data, wire.Ack: self._ack, wire.Reset: self._reset}
 
     # ---- the core's operations --------------------------------------------------------------
-    def open(self, link: LinkId) -> None:
-        """Begin a channel at sequence number 0; harmless when it is open."""
+    def open(self, link: LinkId, progress: Callable[[], object] | None = None) -> None:
+        """Begin a channel at sequence number 0; harmless when it is open. `progress()` is called at each
+        acknowledgement that tells something new."""
         if link in self._links:
             return
         far = link.far_end(self._me)
         channel = Channel(link, far, self._config)
+        channel.progress = progress
         self._links[link] = self._channels[far, link.nonce] = channel
 
     def close(self, link: LinkId) -> None:
@@ -107,6 +109,16 @@ class Links:
         """How many sequence numbers were delivered, the message being delivered included."""
         channel = self._links.get(link)
         return channel.expected if channel is not None else 0
+
+    def acknowledged_position(self, link: LinkId) -> int:
+        """How many sequence numbers, from the first on, have come to the far end; 0 if the link is not open."""
+        channel = self._links.get(link)
+        return channel.acknowledged_position() if channel is not None else 0
+
+    def has_room(self, link: LinkId) -> bool:
+        """Whether the queue is at most half full: for messages that may be lost, and must not fail the link."""
+        channel = self._links.get(link)
+        return channel is not None and 2 * channel.queued_bytes <= self._config.channel_queue
 
     # ---- queueing ---------------------------------------------------------------------------
     @staticmethod
@@ -329,6 +341,8 @@ class Links:
                 self._wake(channel)
             else:
                 self._set_timer(channel)
+            if channel.progress is not None:
+                channel.progress()
 
     def _reset(self, sender: Peer, message: wire.Reset) -> None:
         """Counts only from the far end: the key is the sender's own id, whoever else knows the nonce."""

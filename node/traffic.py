@@ -15,7 +15,7 @@ Counters = dict[type, list[int]]  # type -> [messages, bytes], and filters for t
 _ENVELOPES = (wire.Data, wire.Relay, wire.Routed)
 # Messages that carry filters or their hashes, and the fields that do: the papers weigh them by their number.
 _FILTERS = {wire.Sub: ("filters",), wire.Unsub: ("filters",), wire.SubFlush: ("filters",), wire.Snapshot: ("filters",),
-            wire.InformedActivate: ("filters",), wire.Rec: ("add", "remove")}
+            wire.InformedActivate: ("filters",), wire.Rec: ("add", "remove"), wire.Want: ("filters",), wire.Unwant: ("filters",)}
 
 
 class Traffic:

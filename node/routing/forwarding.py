@@ -136,6 +136,9 @@ class SubscriptionForwarding(Strategy):
                 self._more(link, state, key, self.table.filter(key))
         self.flush()
 
+    def holds_back(self, link: LinkId) -> bool:
+        return bool(self._held.get(link)) or self._held.get(link) is EVERYTHING
+
     def kept(self, lost: LinkId) -> tuple[Filter, ...]:
         """What a lost link wanted and is not withdrawn yet."""
         return tuple(self._kept.get(lost, {}).values())

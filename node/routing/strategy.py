@@ -40,6 +40,10 @@ class Strategy:
     def remove_link(self, link: LinkId, keep: bool = False) -> None:
         self.links.pop(link, None)
 
+    def holds_back(self, link: LinkId) -> bool:
+        """Whether the link has not been told all yet, so that what is sent over it fences nothing."""
+        return False
+
     def tree_changed(self) -> None:
         """This node's parent, depth or leader is another one."""
 
@@ -51,9 +55,9 @@ class Strategy:
         self.table.remove(client, key)
 
     def publish(self, event: wire.Event) -> None:
-        """A local client's event, not seen before."""
-        self._seen.first_time(event.source, event.epoch, event.sequence)
-        self._route(event, None)
+        """A local client's event. A device sends one again that it does not know to have come: once suffices."""
+        if self._seen.first_time(event.source, event.epoch, event.sequence):
+            self._route(event, None)
 
     # ---- the HELLO's digests --------------------------------------------------------------------
     def digests_received(self, node: NodeId, digests) -> None:

@@ -1,0 +1,365 @@
+"""A host that is a client only: a core like `broker.Broker`, with local clients and a session at a broker.
+
+cugola-murphy-picco-mobile-environment, section 4, the client's side of moveOut and moveIn. It has no input or
+output of its own (`node.environment`), so it runs in every world where a broker does, with the same methods: the
+simulator, the daemon's shell and the programs on the host do not know which of the two they have. It listens to
+beacons, attaches to the broker that it hears best, tells it the filters of its clients, hands them the events
+that come, once, and sends what they publish, once, when it is attached.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from node import __version__, wire
+from node.clients import Clients, Deliver
+from node.config import NodeConfig
+from node.environment import Environment
+from node.filters import Filter
+from node.ids import Epoch, EventId, LinkId, NodeId, Peer
+from node.links import Links
+from node.roaming.beacons import Beacons
+from node.roaming.buffer import Buffer, name
+from node.roaming.sessions import ALIVE_BEACONS
+from node.routing.duplicates import SeenEvents
+from node.routing.table import SubscriptionTable, parts
+from node.traffic import Traffic
+
+HOLDERS = 8  # brokers that may hold events for this device
+ASK_WAITS = (0.05, 0.1, 0.2, 0.4)  # s for the answer to each ATTACH
+LEAVE_WAITS = (0.05, 0.1)  # s for the answer to each MOVE_OUT but the last
+UNWANTED = 64  # hashes in one UNWANT
+MOST_DATAGRAMS = 2**32 - 1
+
+
+class Attachment:
+    """One turn at one broker: asking it, attached (`link` is set), served (`ready`), or leaving."""
+
+    __slots__ = ("broker", "holder", "link", "nonce", "ready", "since", "tries", "turn")
+
+    def __init__(self, broker: Peer, turn: int, nonce: int, now: float) -> None:
+        self.broker = broker
+        self.turn = turn
+        self.nonce = nonce
+        self.tries = 0
+        self.link: LinkId | None = None
+        self.holder: list[int] = []  # our entry of its broker, once attached
+        self.ready = False
+        self.since = now
+
+
+class Device:
+    """One life of one device. Public methods as those of `broker.Broker`, and `move_out`, `move_in`."""
+
+    def __init__(self, node: NodeId, epoch: Epoch, config: NodeConfig, env: Environment,
+                 decode: Callable[[bytes, bytes], wire.Datagram] = wire.decode, key: bytes = b"") -> None:
+        """`key`: 16 bytes, the same in all lives of the device; drawn for this life if none is given."""
+        self.me = Peer(node, epoch)
+        self.config = config
+        self.env = env
+        self.counter = 0
+        self._decode = decode
+        self._secret = config.secret.encode()
+        self._key = key or env.random.randbytes(16)
+        self._running = False
+        self._resting = False  # moved out by its program: attach to nobody
+        self._traffic = Traffic(self)
+        self.links = Links(self)
+        self.clients = Clients(self)
+        self._beacons = Beacons(config, env)
+        self._table = SubscriptionTable()
+        self._seen = SeenEvents()
+        self._outbox = Buffer(config.client_buffer, config.client_age, self._unpublished)
+        self._at: Attachment | None = None
+        self._turn = 0
+        self._holders: list[list[int]] = []  # [broker, session, serial of the last event had], earliest first
+        self._left_at: float | None = None
+        self._hop = {**self.links.hop_messages, wire.Hello: self._beacons.hello, wire.Attached: self._attached,
+                     wire.MovedOut: self._moved_out}
+        self._link = {wire.Ready: self._ready, wire.Settled: self._settled, wire.HandOut: self._handed_out}
+
+    # ---- inputs ---------------------------------------------------------------------------
+    def start(self) -> None:
+        """Begin this life: listen for beacons."""
+        self._running = True
+        self.env.record("node_started", epoch=self.me.epoch, version=__version__)
+        self._traffic.start()
+        self.env.call_later(self.config.hello_interval * self.env.random.uniform(0.25, 0.5), self._look)
+        self.env.call_later(ALIVE_BEACONS * self.config.hello_interval * self.env.random.uniform(0.9, 1.1), self._alive)
+
+    def stop(self) -> None:
+        """End this life in order: the broker is told that the device does not come back."""
+        if not self._running:
+            return
+        if self._at is not None and self._at.link is not None:
+            self.unicast(self._at.broker.node, wire.MoveOut(self._at.nonce, True))
+            self._leave("stopped", announced=True)
+        self._traffic.report()
+        self.env.record("node_stopped", epoch=self.me.epoch)
+        self._running = False
+
+    def flush_records(self) -> None:
+        if self._running:
+            self._traffic.report()
+
+    def datagram_received(self, datagram: bytes) -> None:
+        """What the radio heard. Most of it is between brokers, and nothing to a device."""
+        if not self._running:
+            return
+        try:
+            sender, counter, messages = self._decode(datagram, self._secret)
+        except wire.Malformed as error:
+            self.dropped(error.reason)
+            return
+        if sender.node == self.me.node or not self._beacons.heard(sender, counter):
+            self.dropped("own" if sender.node == self.me.node else "stale")
+            return
+        self._traffic.received(messages, len(datagram))
+        for message in messages:
+            handler = self._hop.get(type(message))
+            if handler is not None:
+                handler(sender, message)
+
+    def attach(self, client: str, deliver: Deliver) -> None:
+        """Bring a program of this host in; see `Clients` for these five and what they raise."""
+        self.clients.attach(client, deliver)
+
+    def detach(self, client: str) -> None:
+        self.clients.detach(client)
+
+    def subscribe(self, client: str, wanted: Filter | str) -> Filter:
+        return self.clients.subscribe(client, wanted)
+
+    def unsubscribe(self, client: str, wanted: Filter | str) -> None:
+        self.clients.unsubscribe(client, wanted)
+
+    def publish(self, client: str, attributes: Mapping[str, object], payload: bytes = b"") -> EventId:
+        return self.clients.publish(client, attributes, payload)
+
+    def move_out(self) -> None:
+        """The device goes away, by its program's will: its broker keeps what comes until `move_in` somewhere."""
+        self._resting = True
+        if self._at is not None and self._at.link is not None:
+            self._say_goodbye("asked")
+        elif self._at is not None:
+            self._at = None
+
+    def move_in(self) -> None:
+        """Attach again, to whom is heard best."""
+        self._resting = False
+
+    @property
+    def broker(self) -> NodeId | None:
+        """To whom it is attached; None if to nobody."""
+        return None if self._at is None or self._at.link is None else self._at.broker.node
+
+    @property
+    def unsent(self) -> int:
+        """Events published and not known to have come to a broker."""
+        return len(self._outbox)
+
+    # ---- what the parts ask of their core -----------------------------------------------------
+    def broadcast(self, *messages: wire.Message) -> None:
+        if self._running and self.counter < MOST_DATAGRAMS:
+            self.env.broadcast(self._datagram(messages))
+
+    def unicast(self, to: NodeId, *messages: wire.Message) -> None:
+        if self._running and self.counter < MOST_DATAGRAMS:
+            self.env.unicast(to, self._datagram(messages))
+
+    def _datagram(self, messages: tuple[wire.Message, ...]) -> bytes:
+        self.counter += 1
+        datagram = wire.encode(self.me, self.counter, messages, self._secret)
+        self._traffic.sent(messages, len(datagram))
+        return datagram
+
+    def two_way(self) -> Mapping[NodeId, Peer]:
+        return {}
+
+    def dropped(self, reason: str) -> None:
+        self._traffic.dropped(reason)
+
+    def link_message(self, link: LinkId, message: wire.Message) -> None:
+        handler = self._link.get(type(message))
+        if handler is None or self._at is None or self._at.link != link:
+            self.dropped("misplaced")
+        else:
+            handler(message)
+
+    def link_failed(self, link: LinkId, reason: str) -> None:
+        if self._at is not None and self._at.link == link:
+            if reason == "channel":
+                self._beacons.bar(self._at.broker.node)
+            self._leave(reason)
+
+    def link_pending(self, link: LinkId) -> bool:
+        """Data may come before the answer that opens the channel."""
+        at = self._at
+        return at is not None and at.link is None and link == LinkId.between(self.me.node, at.broker.node, at.nonce)
+
+    def link_heard(self, link: LinkId) -> None:
+        """The broker sends it again once the answer is here."""
+
+    # ---- clients -------------------------------------------------------------------------------
+    def client_subscribed(self, client: str, wanted: Filter) -> None:
+        fresh = not self._table.hops_of(wanted.hash)
+        self._table.add(client, wanted)
+        if fresh and self._at is not None and self._at.link is not None:
+            self.links.send([self._at.link], wire.Want((wanted,)))
+
+    def client_unsubscribed(self, client: str, key: bytes) -> None:
+        self._table.remove(client, key)
+        if not self._table.hops_of(key) and self._at is not None and self._at.link is not None:
+            self.links.send([self._at.link], wire.Unwant((key,)))
+
+    def client_published(self, event: wire.Event) -> None:
+        self._seen.first_time(*name(event))
+        for client in self._table.match(event.attributes)[1]:
+            self.clients.deliver(client, event)
+        self._outbox.expire(self.env.now())
+        self._outbox.add(event, self.env.now())
+        self._send_published()
+
+    def _unpublished(self, event: EventId, reason: str) -> None:
+        self.env.record("publication_dropped", event=str(event), reason=reason)
+
+    def _send_published(self) -> None:
+        """Hand to the channel what it has room for."""
+        at = self._at
+        while at is not None and at.ready and (entry := self._outbox.next()) is not None:
+            self.links.send([at.link], wire.Publish(entry.event))
+            self._outbox.sent(1, self.links.sent_position(at.link))
+
+    def _acknowledged(self) -> None:
+        if self._at is not None and self._at.link is not None:
+            self._outbox.acknowledged(self.links.acknowledged_position(self._at.link))
+            self._send_published()
+
+    # ---- attaching ---------------------------------------------------------------------------------
+    def _look(self) -> None:
+        """Twice a beacon interval: is our broker still there, is another one better, is there any?"""
+        self.env.call_later(self.config.hello_interval / 2, self._look)
+        self._outbox.expire(self.env.now())
+        at = self._at
+        if at is not None and at.link is not None:
+            life = self._beacons.life_of(at.broker.node)
+            if life is None:
+                self._leave("silent")
+            elif life != at.broker:
+                self._leave("restarted")
+            elif self._beacons.better(at.broker.node) is not None:
+                self._say_goodbye("better")
+                return
+        if self._at is None and not self._resting:
+            broker = self._beacons.best()
+            if broker is not None:
+                self._ask(broker)
+
+    def _ask(self, broker: Peer) -> None:
+        self._turn += 1
+        self._at = Attachment(broker, self._turn, self.env.random.getrandbits(32), self.env.now())
+        self._ask_again(self._at)
+
+    def _ask_again(self, at: Attachment) -> None:
+        if self._at is not at or at.link is not None:
+            return
+        if at.tries == len(ASK_WAITS):
+            self._beacons.bar(at.broker.node)
+            self._at = None
+            return
+        wait = ASK_WAITS[at.tries] * self.env.random.uniform(0.85, 1.15)
+        at.tries += 1
+        self.unicast(at.broker.node, wire.Attach(at.nonce, at.turn, self._key, tuple(map(tuple, self._holders))))
+        self.env.call_later(wait, lambda: self._ask_again(at))
+
+    def _attached(self, sender: Peer, message: wire.Attached) -> None:
+        at = self._at
+        if at is None or at.link is not None or (sender, message.nonce) != (at.broker, at.nonce):
+            return  # the answer to a repetition, or to what is over
+        if message.refused:
+            self.dropped("refused")
+            self._beacons.bar(sender.node)
+            self._at = None
+            return
+        self._beacons.serves(sender.node)
+        at.holder = next((h for h in self._holders if h[:2] == [sender.node, message.session]),
+                         [sender.node, message.session, 0])
+        before = [h[0] for h in self._holders if h is not at.holder]
+        self._holders = [*(h for h in self._holders if h is not at.holder), at.holder][-HOLDERS:]
+        at.link = LinkId.between(self.me.node, sender.node, at.nonce)
+        at.since = self.env.now()
+        self.links.open(at.link, self._acknowledged)
+        away = None if self._left_at is None else round(at.since - self._left_at, 6)
+        self.env.record("moved_in", broker=sender.node, turn=at.turn, holders=before, away=away)
+        filters = [wanted for _, wanted in self._table]
+        for part in parts(filters):
+            self.links.send([at.link], wire.Want(part))
+        self.links.send([at.link], wire.MoveIn(min(len(filters), 0xFFFF)))
+
+    def _ready(self, message: wire.Ready) -> None:
+        at = self._at
+        if not at.ready:
+            at.ready = True
+            self.env.record("let_in", broker=at.broker.node, turn=at.turn, waited=message.waited,
+                            seconds=round(self.env.now() - at.since, 6))
+            self._send_published()
+
+    def _settled(self, message: wire.Settled) -> None:
+        gone = [message.holder, message.session]
+        self._holders = [h for h in self._holders if h[:2] != gone or h is self._at.holder]
+
+    def _handed_out(self, message: wire.HandOut) -> None:
+        event = message.event
+        if type(event) is not wire.Event:
+            self.dropped("misplaced")
+            return
+        self._at.holder[2] = message.serial
+        if not self._seen.first_time(*name(event)):
+            self.env.record("duplicate", event=str(name(event)), link=str(self._at.link))
+            return
+        for client in self._table.match(event.attributes)[1]:
+            self.clients.deliver(client, event, message.late)
+
+    # ---- leaving -------------------------------------------------------------------------------------
+    def _leave(self, reason: str, announced: bool = False) -> None:
+        """The attachment is over; what was not acknowledged is sent at the next."""
+        at, self._at = self._at, None
+        self.links.close(at.link)
+        self._outbox.rewind()
+        self._left_at = self.env.now()
+        self.env.record("moved_out", broker=at.broker.node, turn=at.turn, reason=reason, announced=announced)
+
+    def _say_goodbye(self, reason: str) -> None:
+        """moveOut: have the broker keep what comes from now on, and go on without it soon if it does not answer."""
+        at = self._at
+        self._leave(reason, announced=True)
+        self._at = Attachment(at.broker, at.turn, at.nonce, self.env.now())
+        self._at.tries = -1  # leaving
+        self._goodbye_again(self._at, 0)
+
+    def _goodbye_again(self, at: Attachment, tries: int) -> None:
+        if self._at is not at:
+            return
+        if tries > len(LEAVE_WAITS):
+            self._gone()
+            return
+        self.unicast(at.broker.node, wire.MoveOut(at.nonce, False))
+        wait = LEAVE_WAITS[min(tries, len(LEAVE_WAITS) - 1)]
+        self.env.call_later(wait, lambda: self._goodbye_again(at, tries + 1))
+
+    def _moved_out(self, sender: Peer, message: wire.MovedOut) -> None:
+        at = self._at
+        if at is not None and at.tries < 0 and (sender, message.nonce) == (at.broker, at.nonce):
+            self._gone()
+
+    def _gone(self) -> None:
+        """moveOut is done: on to the next at once."""
+        left, self._at = self._at.broker.node, None
+        broker = None if self._resting else self._beacons.best(but=left)
+        if broker is not None:
+            self._ask(broker)
+
+    # ---- a sign of life --------------------------------------------------------------------------------
+    def _alive(self) -> None:
+        self.env.call_later(ALIVE_BEACONS * self.config.hello_interval * self.env.random.uniform(0.9, 1.1), self._alive)
+        if self._at is not None and self._at.link is not None:
+            self.unicast(self._at.broker.node, wire.Alive(self._at.nonce))

@@ -1,0 +1,355 @@
+"""Brokers among themselves: a new broker stops the old ones of a device and fetches what they hold.
+
+cugola-murphy-picco-mobile-environment, section 4 (JEDI's moveIn): "B2 re-propagates the subscriptions, buffers what
+they bring, asks B1 to stop buffering, to remove the subscriptions and to forward the buffered messages". STOP goes
+through the whole tree in its channels, behind the subscriptions that it fences; so do the answers, back along the
+route that it took. What follows from that for order and loss is in docs/roaming.md.
+
+A former broker keeps what it holds until the new one has all of it (FETCH behind the last), so a device that
+moves on in the midst of it finds everything at one of the two. Both ends of every step are repeated by the new
+broker's STOP, which each holder answers from the beginning; nothing here fails a tree link.
+"""
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+from node import wire
+from node.ids import LinkId, NodeId, Peer
+from node.roaming import proofs
+from node.roaming.buffer import name
+from node.roaming.session import Session
+
+PART_BYTES, PART_EVENTS = 16384, 64  # of events in one HANDED; a larger event goes alone
+LONGEST_ROUTE = 64  # brokers, schema/messages.toml
+REMEMBERED = 1024  # STOPs that came before
+STOPS, STOPS_A_SECOND = 64, 16.0  # that a broker passes on: at once, and on and on
+STOPPED = 256  # devices for which events are held that the new broker has not taken
+AGAIN_LAST = 16.0  # s between two STOPs of one handoff, at most
+
+
+class Holder:
+    """One former broker, as the new one sees it."""
+
+    __slots__ = ("broker", "bytes", "events", "outcome", "session")
+
+    def __init__(self, broker: NodeId, session: int) -> None:
+        self.broker = broker
+        self.session = session
+        self.events: list[wire.Event] = []
+        self.bytes = 0
+        self.outcome = ""  # fetched, unknown, abandoned; empty: not known yet
+
+
+class Handoff:
+    """What the new broker of a device is about."""
+
+    def __init__(self, session: Session, now: float, pause: float) -> None:
+        self.session = session
+        self.began = now
+        self.holders = {node: Holder(node, held) for node, held, _ in session.holders}
+        self.requests: dict[int, None] = {}  # numbers of the STOPs so far
+        self.pause = pause  # s until the next
+
+    @property
+    def open(self) -> list[Holder]:
+        return [holder for holder in self.holders.values() if not holder.outcome]
+
+
+class Stopped:
+    """What a former broker holds for a device, until the new one has taken it."""
+
+    def __init__(self, session: Session, epoch: int, turn: int, events: list[wire.Event], until: float) -> None:
+        self.key = session.key
+        self.id = session.id
+        self.epoch, self.turn = epoch, turn  # of the STOP
+        self.events = events
+        self.until = until  # s
+
+
+class Handoffs:
+    """All handoffs of a broker, on either side. `sessions` is the owner."""
+
+    def __init__(self, core, sessions) -> None:
+        self._core = core
+        self._env = core.env
+        self._sessions = sessions
+        self._me: NodeId = core.me.node
+        self._open: dict[NodeId, Handoff] = {}
+        self._stopped: OrderedDict[NodeId, Stopped] = OrderedDict()
+        self._came: OrderedDict[tuple[int, ...], None] = OrderedDict()
+        self._request = core.env.random.getrandbits(32)
+        self._passes, self._passes_at = float(STOPS), 0.0
+        self.link_messages: dict[type, Callable] = {
+            wire.Stop: self._stop, wire.Handed: self._handed, wire.Fetch: self._fetch}
+
+    # ---- the new broker ---------------------------------------------------------------------------
+    def begin(self, session: Session) -> None:
+        """The device is here with all its filters: stop whoever held it before."""
+        self.forget(session)
+        if session.resumed and not session.holders:
+            self._sessions.serve(session, False)
+            return
+        config = self._core.config
+        handoff = self._open[session.device] = Handoff(session, self._env.now(), config.handoff_wait / 2)
+        self._ask(handoff)
+        if not handoff.holders:
+            self._sessions.serve(session, False)
+        else:
+            self._env.call_later(config.handoff_wait, lambda: self._waited(handoff))
+
+    def forget(self, session: Session) -> None:
+        """The session ends, or begins another handoff: what was fetched in part is still where it was."""
+        self._open.pop(session.device, None)
+
+    def _ask(self, handoff: Handoff) -> None:
+        session = handoff.session
+        self._request = self._request + 1 & 0xFFFFFFFF
+        handoff.requests[self._request] = None
+        proof = proofs.of_stop(session.key, session.device, session.epoch, session.turn, self._request,
+                               session.holders, self._me)
+        self._core.send(self._core.tree_links(), wire.Stop(
+            session.device, session.epoch, session.turn, self._request, session.holders, proof, (self._me,)))
+        if handoff.holders:
+            self._env.call_later(handoff.pause, lambda: self._again(handoff))
+            handoff.pause = min(2 * handoff.pause, AGAIN_LAST)
+
+    def _again(self, handoff: Handoff) -> None:
+        """Some holder has not answered wholly: ask again, or give up once it must have dropped everything."""
+        if self._open.get(handoff.session.device) is not handoff or not handoff.open:
+            return
+        if self._env.now() - handoff.began < self._core.config.client_age:
+            self._ask(handoff)
+            return
+        for holder in handoff.open:
+            self._settle(handoff, holder, "abandoned")
+
+    def _waited(self, handoff: Handoff) -> None:
+        if self._open.get(handoff.session.device) is handoff and not handoff.session.ready:
+            self._finish(handoff, True)
+
+    def _handed(self, link: LinkId, message: wire.Handed) -> None:
+        if not self._along(link, message):
+            return
+        handoff = self._open.get(message.device)
+        if handoff is None or message.request not in handoff.requests:
+            self._core.dropped("unasked")
+            return
+        session, holder = handoff.session, handoff.holders.get(message.route[0])
+        if message.status == "refused":
+            self._sessions.refuse(session)
+        elif holder is None or holder.outcome:
+            self._core.dropped("unasked")
+        elif message.status == "unknown":
+            self._settle(handoff, holder, "unknown")
+        elif not proofs.holds(message.proof, proofs.of_handed(
+                session.key, message.device, message.request, message.serial, message.last, message.events,
+                message.route[0], self._me)) or any(type(one) is not wire.Event for one in message.events):
+            self._core.dropped("bad_proof")
+        else:
+            self._take(handoff, holder, message)
+
+    def _take(self, handoff: Handoff, holder: Holder, message: wire.Handed) -> None:
+        """A part of what the holder has; ask for the next, or tell that it was the last."""
+        whole = False
+        if message.serial == len(holder.events):
+            holder.events += message.events
+            holder.bytes += sum(len(wire.encode_message(event)) for event in message.events)
+            whole = message.last
+            if holder.bytes > 2 * self._core.config.client_buffer:  # more than it can have
+                self._core.dropped("too_much")
+                self._settle(handoff, holder, "unknown")
+                return
+        serial, session = len(holder.events), handoff.session
+        proof = proofs.of_fetch(session.key, session.device, message.request, serial, self._me, holder.broker)
+        self._pass_on(wire.Fetch(session.device, message.request, serial, proof, tuple(reversed(message.route))), 0)
+        if whole:
+            self._settle(handoff, holder, "fetched")
+
+    def _settle(self, handoff: Handoff, holder: Holder, outcome: str) -> None:
+        """Nothing more will come of this holder."""
+        session, duplicates = handoff.session, 0
+        holder.outcome = outcome
+        if session.ready:  # too late to put it before what the new routes brought
+            duplicates = sum(not session.deliver(event, late=True) for event in holder.events)
+            self._record(handoff, holder, duplicates, late=True)
+            holder.events = []
+        if session.link is not None:
+            self._core.send([session.link], wire.Settled(holder.broker, holder.session))
+        if not handoff.open and not session.ready:
+            self._finish(handoff, False)
+
+    def _finish(self, handoff: Handoff, waited: bool) -> None:
+        """Merge what has come and serve the device."""
+        session = handoff.session
+        done = [holder for holder in handoff.holders.values() if holder.outcome]
+        duplicates = session.merge([event for holder in done for event in holder.events])
+        for holder in done:  # of several, the first tells the duplicates of all
+            self._record(handoff, holder, duplicates, late=False)
+            holder.events, duplicates = [], 0
+        self._env.record("handoff_waited", device=session.device, seconds=round(self._env.now() - handoff.began, 6),
+                         waited=waited, holders=len(handoff.holders), events=len(session.buffer))
+        self._sessions.serve(session, waited)
+
+    def _record(self, handoff: Handoff, holder: Holder, duplicates: int, late: bool) -> None:
+        self._env.record("handoff", device=handoff.session.device, holder=holder.broker, outcome=holder.outcome,
+                         events=len(holder.events), bytes=holder.bytes, duplicates=duplicates, late=late,
+                         asked=len(handoff.requests), seconds=round(self._env.now() - handoff.began, 6))
+
+    # ---- every broker: STOP through the tree ------------------------------------------------------------
+    def _stop(self, link: LinkId, message: wire.Stop) -> None:
+        route = message.route
+        if not route or route[-1] != link.far_end(self._me) or self._me in route or len(set(route)) != len(route):
+            self._core.dropped("bad_route")
+            return
+        question = (message.device, message.epoch, message.turn, message.request, route[0])
+        if question in self._came:
+            return
+        if not self._unhurried():
+            self._core.dropped("too_often")
+            return
+        self._came[question] = None
+        if len(self._came) > REMEMBERED:
+            self._came.popitem(last=False)
+        if len(route) < LONGEST_ROUTE:
+            onward = [other for other in self._core.tree_links() if other != link]
+            self._core.send(onward, message._replace(route=(*route, self._me)))
+        self._asked(message)
+
+    def _unhurried(self) -> bool:
+        now = self._env.now()
+        self._passes = min(self._passes + (now - self._passes_at) * STOPS_A_SECOND, float(STOPS))
+        self._passes_at = now
+        if self._passes < 1:
+            return False
+        self._passes -= 1
+        return True
+
+    # ---- the former broker --------------------------------------------------------------------------
+    def _asked(self, message: wire.Stop) -> None:
+        """What a STOP means for what is held here."""
+        session, stopped = self._sessions.of.get(message.device), self._stopped.get(message.device)
+        named = [(held, had) for node, held, had in message.holders if node == self._me]
+        known = session or stopped
+        if known is None:
+            if named:
+                self._answer(message, "unknown")
+            return
+        right = proofs.of_stop(known.key, message.device, message.epoch, message.turn, message.request,
+                               message.holders, message.route[0])
+        if not proofs.holds(message.proof, right):
+            self._core.dropped("bad_proof")
+            self._answer(message, "refused")
+        elif session is not None and (message.epoch, message.turn) <= (session.epoch, session.turn):
+            self._core.dropped("late")  # the device has moved on to this broker meanwhile
+        elif stopped is not None and session is None and (message.epoch, message.turn) < (stopped.epoch, stopped.turn):
+            self._core.dropped("late")
+        else:
+            if session is not None:
+                self._freeze(session, message, named)
+            self._hand(message, named)
+
+    def _freeze(self, session: Session, message: wire.Stop, named: list[tuple[int, int]]) -> None:
+        """The device is elsewhere: its subscriptions go, and what it has not had is held for its new broker."""
+        if message.epoch != session.epoch:
+            self._sessions.close(session, "restarted")
+            return
+        if not named:  # it attached elsewhere as if it had never been here
+            self._sessions.close(session, "unclaimed")
+            return
+        session.buffer.trim(next((had for held, had in named if held == session.id), 0))
+        session.buffer.expire(self._env.now())
+        events = self._sessions.release(session, "stopped")
+        self._stopped[session.device] = Stopped(session, message.epoch, message.turn, events,
+                                                self._env.now() + self._core.config.client_age)
+        if len(self._stopped) > STOPPED:
+            self._drop(*self._stopped.popitem(last=False), "room")
+        self._env.call_later(self._core.config.client_age, self._expire)
+
+    def _hand(self, message: wire.Stop, named: list[tuple[int, int]]) -> None:
+        stopped = self._stopped.get(message.device)
+        if stopped is not None and named:
+            stopped.epoch, stopped.turn = message.epoch, message.turn
+            self._part(stopped, message.device, message.request, 0, (*message.route, self._me))
+        elif named:
+            self._answer(message, "unknown")
+        elif stopped is not None:
+            self._drop(message.device, self._stopped.pop(message.device), "unclaimed")
+
+    def _part(self, stopped: Stopped, device: NodeId, request: int, serial: int, route: tuple[NodeId, ...]) -> None:
+        """Hand over a part, along the route reversed."""
+        events, size = [], 0
+        for event in stopped.events[serial:serial + PART_EVENTS]:
+            size += len(wire.encode_message(event))
+            if events and size > PART_BYTES:
+                break
+            events.append(event)
+        last = serial + len(events) >= len(stopped.events)
+        proof = proofs.of_handed(stopped.key, device, request, serial, last, tuple(events), self._me, route[0])
+        self._pass_on(wire.Handed(device, request, "events", serial, last, tuple(events), proof,
+                                  tuple(reversed(route))), 0)
+
+    def _answer(self, message: wire.Stop, status: str) -> None:
+        self._pass_on(wire.Handed(message.device, message.request, status, 0, True, (), b"",
+                                  (self._me, *reversed(message.route))), 0)
+
+    def _fetch(self, link: LinkId, message: wire.Fetch) -> None:
+        if not self._along(link, message):
+            return
+        stopped, new = self._stopped.get(message.device), message.route[0]
+        if stopped is None:
+            self._core.dropped("unasked")
+        elif not proofs.holds(message.proof, proofs.of_fetch(stopped.key, message.device, message.request,
+                                                            message.serial, new, self._me)):
+            self._core.dropped("bad_proof")
+        elif message.serial < len(stopped.events):
+            self._part(stopped, message.device, message.request, message.serial, message.route)
+        else:
+            del self._stopped[message.device]
+            self._env.record("handed_over", device=message.device, to=new, events=len(stopped.events))
+
+    def key_of(self, device: NodeId) -> bytes | None:
+        """The key of a device for which something is held here, though it is elsewhere."""
+        stopped = self._stopped.get(device)
+        return None if stopped is None else stopped.key
+
+    def take_back(self, sender: Peer, message: wire.Attach) -> list[wire.Event]:
+        """The device is back before its new broker took what is held here."""
+        stopped = self._stopped.pop(sender.node, None)
+        if stopped is None:
+            return []
+        if stopped.epoch != sender.epoch:
+            self._drop(sender.node, stopped, "restarted")
+            return []
+        return stopped.events
+
+    def _expire(self) -> None:
+        now = self._env.now()
+        for device in [device for device, stopped in self._stopped.items() if stopped.until <= now + 1e-9]:
+            self._drop(device, self._stopped.pop(device), "expired")
+
+    def _drop(self, device: NodeId, stopped: Stopped, reason: str) -> None:
+        for event in stopped.events:
+            self._env.record("buffer_dropped", device=device, event=str(name(event)), reason=reason)
+
+    # ---- along a route through the tree -------------------------------------------------------------------
+    def _along(self, link: LinkId, message: wire.Handed | wire.Fetch) -> bool:
+        """Whether a message is for this broker, the last of its route; pass it on if it is not."""
+        route, me = tuple(message.route), self._me
+        at = route.index(me) if me in route else 0
+        if at == 0 or route[at - 1] != link.far_end(me) or len(set(route)) != len(route):
+            self._core.dropped("bad_route")
+            return False
+        if at + 1 < len(route):
+            self._pass_on(message, at)
+            return False
+        return True
+
+    def _pass_on(self, message: wire.Handed | wire.Fetch, at: int) -> None:
+        """To the next of the route, if there is a link with room; else it is lost, and asked for again."""
+        onward = message.route[at + 1] if at + 1 < len(message.route) else None
+        link = next((link for link in self._core.tree_links() if link.far_end(self._me) == onward), None)
+        if link is None or not self._core.has_room(link):
+            self._core.dropped("not_relayed")
+        else:
+            self._core.send([link], message)
