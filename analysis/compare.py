@@ -21,6 +21,7 @@ import numpy as np
 from scipy import stats
 
 from analysis.errors import AnalysisError
+from analysis.means import check_name
 from analysis.sides import Side, differing, sides
 from analysis.summary import CONFIDENCE, METRICS, Estimate, Metric, Summary
 
@@ -164,7 +165,7 @@ def _estimate(side: Side, key: str) -> Estimate:
 
 
 def _notes(left: Side, right: Side) -> list[str]:
-    notes = []
+    notes = _versions(left, right)
     for side in (left, right):
         for member in side.members:
             name = f"{side.label}, seed {member.run.seed} ({member.run.path.name})"
@@ -174,6 +175,21 @@ def _notes(left: Side, right: Side) -> list[str]:
                 notes.append(f"{name}: safety (nothing twice, unpublished, unsubscribed) is VIOLATED, see its report")
             notes += [f"{name}: {note}" for note in member.notes]
     return notes
+
+
+def _versions(left: Side, right: Side) -> list[str]:
+    """A word when not all runs were made by one version: what differs may be the versions'."""
+    made = {}
+    for side in (left, right):
+        for member in side.members:
+            version, commit = (member.run.manifest.get(key) for key in ("roamcast", "commit"))
+            made.setdefault(f"{version or 'unknown'}{f' ({str(commit)[:7]})' if commit else ''}", []).append(
+                f"{side.label} seed {member.run.seed}")
+    if len(made) == 1:
+        return []
+    some = "; ".join(f"{version}: {', '.join(runs[:3])}{f' and {len(runs) - 3} more' if len(runs) > 3 else ''}"
+                     for version, runs in made.items())
+    return [f"these runs are of different versions of Roamcast, and what differs may be the versions' ({some})"]
 
 
 # --- the printed table -------------------------------------------------------------------------------------------
@@ -272,12 +288,6 @@ def _digits(halves: list[float], values: list[float]) -> int:
 
 
 # --- the files ---------------------------------------------------------------------------------------------------
-
-def check_name(path: Path) -> None:
-    """Whether a file's name says a format that `write` knows. Raises AnalysisError."""
-    if path.suffix not in (".json", ".csv"):
-        raise AnalysisError(f"{path}: its name says no format; end it with .json or .csv")
-
 
 def write(found: Comparison, path: Path) -> None:
     """The comparison as JSON or CSV, by the name's end; numbers in s, shares and bytes. Raises AnalysisError."""

@@ -22,11 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0: done; 2: not runs to compare; 3: a run was not valid (see `roamcast run`), and so is the comparison."""
-    from analysis import AnalysisError, compare
+    from analysis import AnalysisError, compare, means
 
     try:
         if args.out is not None:
-            compare.check_name(args.out)
+            means.check_name(args.out)
         found = compare.compare(args.runs, args.right, _say)
         print(compare.table(found))
         if args.out is not None:

@@ -193,7 +193,7 @@ def replay(path: str | Path) -> Iterator[dict[str, object]]:
     """The records of the node whose journal this is, each `{"t", "node", "kind", ...}` as in nodes/N.jsonl.
 
     A last line cut short is left out, as the node may have died while writing it. Raises
-    JournalError for any other damage, and when this version of the node does not do what the
+    JournalError for a file that has no other, for any other damage, and when this version of the node does not do what the
     journaled one did (it set no timer of a number that fired). An exception of the node's own code comes
     out as it is: finding it is what a replay is for.
     """
@@ -218,6 +218,8 @@ def replay(path: str | Path) -> Iterator[dict[str, object]]:
         action()
         yield from env.records
         env.records.clear()
+    if life is None:
+        raise NoJournal(f"{path}: there is no whole line in it")
 
 
 def read_lines(path: str | Path, what: str) -> Iterator[tuple[str, dict]]:

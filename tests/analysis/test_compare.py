@@ -211,6 +211,24 @@ def test_an_invalid_run_is_told_and_the_exit_code_says_so(tmp_path, capsys):
     assert "IS NOT VALID" in (out := capsys.readouterr().out) and "the medium was 90 ms late" in out
 
 
+def test_runs_of_different_versions_are_named_and_compared(tmp_path):
+    paths = both(tmp_path, [0.8, 0.9, 1.0, 0.7], [0.81, 0.92, 1.03, 0.7])
+    one, other = ({"roamcast": "0.1.0", "commit": letter * 40} for letter in "ab")
+
+    def notes(*made_by: dict) -> list[str]:
+        for path, by in zip(paths, made_by, strict=True):
+            manifest = json.loads((path / "manifest.json").read_text()) | {"roamcast": None, "commit": None} | by
+            (path / "manifest.json").write_text(json.dumps(manifest))
+        return compare(paths).notes
+
+    assert notes(*[one] * 8) == notes(*[{}] * 8) == []
+    assert notes(*[one] * 4, *[other] * 4) == [
+        "these runs are of different versions of Roamcast, and what differs may be the versions' (0.1.0 (aaaaaaa): sim "
+        "seed 1, sim seed 2, sim seed 3 and 1 more; 0.1.0 (bbbbbbb): netns seed 1, netns seed 2, netns seed 3 and 1 "
+        "more)"]
+    assert "unknown: netns seed 4" in notes(*[one] * 7, {})[0]
+
+
 def test_files(tmp_path, capsys):
     paths = both(tmp_path, [0.8, 0.9, 1.0], [0.81, 0.92, 1.03])
     for name in ("x.json", "x.csv"):
@@ -228,7 +246,7 @@ def test_files(tmp_path, capsys):
     captured = capsys.readouterr()
     assert ".json or .csv" in captured.err and not captured.out
     found = compare(paths)
-    with pytest.raises(AnalysisError, match="cannot be written"):
+    with pytest.raises(AnalysisError, match="there is no folder .*nowhere; make it"):
         write(found, tmp_path / "nowhere" / "x.json")
 
 

@@ -182,6 +182,15 @@ def test_what_cannot_be_used_is_one_sentence(run, tmp_path):
             roamcast(*words)
 
 
+@pytest.mark.parametrize("content", [b"", b'{"journal": 1, "node"', b"torn"])
+def test_a_file_without_a_whole_line_is_no_journal(tmp_path, capsys, content):
+    (tmp_path / "1.journal").write_bytes(content)
+    for more in ((), ("--check", tmp_path / "1.journal")):
+        with pytest.raises(UserError, match="1.journal: there is no whole line in it; a journal holds"):
+            roamcast(tmp_path / "1.journal", *more)
+    assert capsys.readouterr().out == ""
+
+
 def test_who_has_no_journal_is_told_what_one_is(tmp_path, records):
     for path, found in ((tmp_path / "1.journal", "No such file or directory"), (records, "not a journal")):
         sentence = f"{path.name}(:1)?: {found}; a journal holds .*roamcast run --journal"
