@@ -30,7 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from cli.errors import UserError
-    from node.settings import SettingsError
     from node.wireless import WirelessError
 
     try:
@@ -39,16 +38,16 @@ def run(args: argparse.Namespace) -> int:
             print(f"{args.config}: no table [radio]: the interface stays as it is")
             return 0
         return _up(args, name, network) if args.what == "up" else _down(args, name)
-    except (SettingsError, WirelessError) as error:
+    except WirelessError as error:
         raise UserError(str(error)) from None
 
 
 def _wanted(args: argparse.Namespace):
     """The interface and, where one is given, the network."""
     from cli.errors import UserError
-    from node import settings, wireless
+    from node import wireless
 
-    file = None if args.config is None else settings.read(args.config)
+    file = None if args.config is None else _read(args.config)
     name = args.interface or (file.keys.get("interface") if file else None)
     if name is None:
         raise UserError("which interface? `iw dev` lists the radios of this host; give its name, such as wlan0")
@@ -62,6 +61,16 @@ def _wanted(args: argparse.Namespace):
     network = wireless.Network(mode, getattr(args, mode), args.channel, tuple(args.address), args.bssid, args.country)
     wireless.check(network)
     return name, network
+
+
+def _read(path: Path):
+    from cli.errors import UserError
+    from node import settings
+
+    try:
+        return settings.read(path)
+    except settings.SettingsError as error:
+        raise UserError(str(error)) from None
 
 
 def _up(args: argparse.Namespace, name: str, network) -> int:

@@ -7,7 +7,6 @@ core calls the parts. Inputs: `datagram_received`, the client operations, `start
 """
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Mapping, Sequence
 
 from node import __version__, wire
@@ -42,7 +41,6 @@ RECONCILERS = {"strawman": Strawman, "timed": Timed, "notified": Notified, "info
                "path": ReconfigurationPath}
 FLUSHES = ("broadcast", "piggyback", "path")
 DATAGRAMS = "datagrams of one life"  # as a record `refused` names it
-ECHOES = 64  # datagrams of our own that are known again when they come back
 MOST_DATAGRAMS = 2**32 - 1  # that a life may send: the header's counter; 500 days at a hundred a second
 
 
@@ -73,7 +71,6 @@ class Broker:
         self._secret = config.secret.encode()
         self.counter = 0  # of the datagrams sent in this life
         self._spent = False  # that they are all sent was recorded
-        self._sent = array("q", bytes(8 * ECHOES))  # hashes of the latest, by their counters
         self._running = False
         self._traffic = Traffic(self)
         self.neighbors = Neighbors(self)
@@ -130,8 +127,6 @@ class Broker:
             self.dropped(error.reason)
             return
         if not self.neighbors.heard(sender, counter):
-            if sender == self.me and self._sent[counter % ECHOES] != hash(datagram):
-                self.neighbors.heard_a_twin()
             self.dropped("own" if sender.node == self.me.node else "stale")
             return
         self._traffic.received(messages, len(datagram))
@@ -183,7 +178,6 @@ class Broker:
         self.counter += 1
         datagram = wire.encode(self.me, self.counter, messages, self._secret)
         self._traffic.sent(messages, len(datagram))
-        self._sent[self.counter % ECHOES] = hash(datagram)
         return datagram
 
     def send(self, links: Sequence[LinkId], message: wire.Message) -> None:

@@ -171,7 +171,7 @@ class Neighbors:
         self._conflicts: dict[NodeId, float] = {}  # id -> when last recorded
         self._refusing_until = -math.inf
         self._refusal_recorded = -math.inf
-        self._strange = 0  # datagrams of our own life that we have not sent, lately
+        self._strange = 0  # datagrams of our own id
         self._sequence = 0
         self._rotation = 0
         self._timer: Timer | None = None
@@ -208,14 +208,6 @@ class Neighbors:
         entry.heard_at = self._env.now()
         return True
 
-    def heard_a_twin(self) -> None:
-        """A datagram of our id and life that is not among our latest: an old one of ours perhaps that somebody plays
-        again; several are of a twin, such as a card that was copied with its epoch."""
-        self._strange += 1
-        if self._strange >= STRANGE:
-            self._strange = 0
-            self._conflict(self._me.node, self._me.epoch, self._me.epoch)
-
     def channel_failed(self, node: NodeId) -> None:
         """The reliable channel to this neighbor gave up: it has to earn its place again."""
         entry = self._table.get(node)
@@ -226,8 +218,11 @@ class Neighbors:
     def _heard_unfamiliar(self, entry: Neighbor | None, sender: Peer, counter: int) -> bool:
         now = self._env.now()
         if sender.node == self._me.node:
-            # a datagram of our own that came back is no twin's; a higher counter cannot be our own
-            if sender.epoch != self._me.epoch or counter > self._core.counter:
+            # one of our own that came back is no twin's, several are: a copied card has our epoch, too, and begins
+            # to count as we did; a higher counter cannot be our own
+            self._strange += 1
+            if sender.epoch != self._me.epoch or counter > self._core.counter or self._strange >= STRANGE:
+                self._strange = 0
                 self._conflict(sender.node, self._me.epoch, sender.epoch)
             return False
         if entry is None:

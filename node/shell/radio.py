@@ -93,8 +93,8 @@ class Radio:
             except OSError:
                 self.unsent += 1
                 return False
+            # what merely comes from our address may be of a host that was given the same
             if self._from == self.address and source_port == self._port and datagram in self._echoes:
-                del self._echoes[datagram]
                 continue
             port.tick()
             broker.datagram_received(datagram)

@@ -1,0 +1,232 @@
+"""The field node on interfaces that change under it, in one network with its own copy, over IPv6; and its file node.toml.
+
+Real daemons in network namespaces, as in test_daemon.
+"""
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.node import add_arguments
+from node.client import Client
+from node.settings import SettingsError, read
+from tests.node.field_hosts import PATIENCE, as_root, environment, hosts, joined, received, three, until
+
+__all__ = ["hosts", "three"]  # fixtures
+
+
+def ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+def plug_in(host, number: int, address: str) -> None:
+    """Give the host's namespace its device `radio` (again), on the bridge of the first namespace."""
+    bridge = re.sub(r"\d+$", "0", host.namespace)
+    ip("-n", bridge, "link", "add", f"port{number}", "type", "veth", "peer", "name", "radio", "netns", host.namespace)
+    ip("-n", bridge, "link", "set", f"port{number}", "master", "air", "up")
+    ip("-n", host.namespace, "address", "add", address, "brd", "+", "dev", "radio")
+    ip("-n", host.namespace, "link", "set", "radio", "up")
+
+
+@pytest.mark.needs("ip")
+@as_root
+def test_a_device_that_vanishes_and_returns_is_taken_up_again(three):
+    a, b, _ = three
+    for host in (a, b):
+        host.start()
+        host.ready()
+    joined([a, b])
+    ip("-n", b.namespace, "link", "delete", "radio")
+    until(lambda: [r["state"] for r in b.kinds("interface")][-1:] == ["gone"], "the loss of the device is not noticed")
+    until(lambda: a.kinds("neighbor_down"), "the neighbor's loss is not noticed")
+    try:
+        plug_in(b, 2, "10.77.0.22/24")  # another device, and another address
+        until(lambda: [r["state"] for r in b.kinds("interface")][-1:] == ["up"], "its return is not noticed")
+        with Client(a.socket) as one, Client(b.socket) as two:
+            one.subscribe('kind = "back"')
+            assert received(two, one, {"kind": "back"})[1].hops == 1
+            two.subscribe('kind = "there"')
+            assert received(one, two, {"kind": "there"})[1].hops == 1
+    finally:
+        ip("-n", b.namespace, "-4", "address", "flush", "dev", "radio")
+        ip("-n", b.namespace, "address", "add", "10.77.0.2/24", "brd", "+", "dev", "radio")
+    said = b.end()
+    assert "radio is gone; the node goes on" in said and "radio is back" in said
+    states = [(r["name"], r["state"]) for r in b.kinds("interface")]
+    assert states[:2] == [("radio", "up"), ("radio", "gone")]
+
+
+@pytest.mark.needs("ip")
+@as_root
+def test_an_address_that_changes_is_followed(three):
+    a, b, _ = three
+    for host in (a, b):
+        host.start()
+        host.ready()
+    joined([a, b])
+    try:
+        ip("-n", b.namespace, "-4", "address", "flush", "dev", "radio")
+        until(lambda: b.kinds("interface")[-1]["address"] is None, "the loss of the address is not noticed")
+        ip("-n", b.namespace, "address", "add", "10.77.0.99/24", "brd", "+", "dev", "radio")
+        until(lambda: b.kinds("interface")[-1]["address"] == "10.77.0.99", "the new address is not noticed")
+        with Client(a.socket) as one, Client(b.socket) as two:
+            two.subscribe('kind = "moved"')
+            assert received(one, two, {"kind": "moved"})[1].hops == 1
+    finally:
+        ip("-n", b.namespace, "-4", "address", "flush", "dev", "radio")
+        ip("-n", b.namespace, "address", "add", "10.77.0.2/24", "brd", "+", "dev", "radio")
+    assert "radio now has the address 10.77.0.99" in b.end()
+    assert not b.kinds("identity_conflict")  # what it sent from its old address and heard again was its own
+
+
+@pytest.mark.needs("ip")
+@as_root
+@pytest.mark.parametrize("copied", [False, True], ids=["other-epoch", "copied-card"])
+def test_two_nodes_of_one_identity_are_noticed_by_each(three, tmp_path, copied):
+    a, b, _ = three
+    b.node = a.node
+    b.socket, b.records = tmp_path / "twin.sock", tmp_path / "twin.jsonl"
+    states = [tmp_path / "one.state", tmp_path / "two.state"]
+    states[0].write_text(json.dumps({"node": a.node, "epoch": 7}))
+    states[1].write_text(json.dumps({"node": a.node, "epoch": 7 if copied else 9}))
+    for host, state in zip((a, b), states, strict=True):
+        host.start("--state", str(state))
+        host.ready()
+    for host in (a, b):
+        until(lambda host=host: host.kinds("identity_conflict"), "a twin is not noticed")
+    epochs = {8} if copied else {8, 10}
+    for host in (a, b):
+        assert {r["other"] for r in host.kinds("identity_conflict")} == {a.node}
+        assert {e for r in host.kinds("identity_conflict") for e in r["epochs"]} == epochs
+        assert f"two living nodes have the id {a.node} " in host.end()
+
+
+@pytest.mark.needs("ip")
+@as_root
+def test_nodes_talk_over_ipv6_without_an_address_given(three):
+    a, b, _ = three
+    for host in (a, b):
+        until(lambda host=host: "scope link" in subprocess.run(
+            ["ip", "-n", host.namespace, "-6", "address", "show", "dev", "radio", "-tentative"], capture_output=True,
+            text=True).stdout, "no IPv6 link-local address")
+        host.start("--family", "ipv6")
+        host.ready()
+    joined([a, b])
+    with Client(a.socket) as one, Client(b.socket) as two:
+        two.subscribe('kind = "six"')
+        assert received(one, two, {"kind": "six"})[1].hops == 1
+    assert "(fe80::" in a.end()
+    assert not a.kinds("identity_conflict")
+
+
+@pytest.mark.needs("ip")
+@as_root
+def test_a_node_is_all_in_its_file_and_flags_override(three, tmp_path):
+    a, _, _ = three
+    config = tmp_path / "node.toml"
+    config.write_text(f'id = 1\ninterface = "radio"\ncontrol = "{a.socket}"\nrecords = "{tmp_path}/wrong.jsonl"\n'
+                      f'state = "{tmp_path}/state"\njournal = "{tmp_path}/1.journal"\ndisk = 1\nport = 4711\n[node]\n'
+                      "hello_interval = 0.1\n")
+    process = subprocess.Popen(["ip", "netns", "exec", a.namespace, sys.executable, "-P", "-m", "cli", "node", "--config",
+                                str(config), "--records", str(a.records)], env=environment(), stderr=subprocess.PIPE, text=True)
+    try:
+        a.ready()
+        with Client(a.socket) as one:
+            assert one.node == 1
+    finally:
+        process.terminate()
+        _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0 and "UDP port 4711" in said
+    assert a.kinds("clock") and a.kinds("node_stopped") and not (tmp_path / "wrong.jsonl").exists()
+    assert json.loads((tmp_path / "1.journal").read_text().splitlines()[0])["config"]["hello_interval"] == 0.1
+
+
+def command(*arguments: str) -> tuple[int, str]:
+    done = subprocess.run([sys.executable, "-P", "-m", "cli", *arguments], env=environment(), capture_output=True, text=True)
+    return done.returncode, done.stderr
+
+
+BAD = {  # what node.toml says, what the error names
+    'id = "one"\ninterface = "lo"': ("id: found 'one'", "whole number"),
+    'id = 5000000000\ninterface = "lo"': ("id: found 5000000000", "0 to 4294967295"),
+    'id = 1\ninterfce = "lo"': ("interfce", "did you mean interface?"),
+    'id = 1\ninterface = "lo"\nport = 0': ("port: found 0", "1 to 65535"),
+    'id = 1\ninterface = "lo"\ndisk = 0': ("disk: found 0", "(MB)"),
+    'id = 1\ninterface = "lo"\naddress = "10.0.0.1"': ("address", "one of the two"),
+    'id = 1\naddress = "10.0.0.256"': ("address: found '10.0.0.256'", "10.77.0.1"),
+    'id = 1\ninterface = "lo"\nfamily = "ipx"': ("family: found 'ipx'", "ipv4 or ipv6"),
+    'id = 1\ninterface = "lo"\nfamily = "ipv6"\nbroadcast = "10.0.0.1"': ("broadcast", "no value with family ipv6"),
+    'id = 1\ninterface = "lo"\nrecords = ""': ("records", "a name"),
+    'id = 1\ninterface = "lo"\nnode = 3': ("node: found 3", "[node] is a table"),
+    'id = 1\ninterface = "lo"\n[radio]\nchannel = 1': ("radio", "one of them names the network"),
+    'id = 1\ninterface = "lo"\n[radio]\nibss = "a"\nmesh = "b"\nchannel = 1': ("radio", "both ibss and mesh"),
+    'id = 1\ninterface = "lo"\n[radio]\nibss = "a"': ("radio.channel", "such as 1"),
+    'id = 1\ninterface = "lo"\n[radio]\nibss = "a"\nchanel = 1': ("radio.chanel", "did you mean channel?"),
+    'id = 1\ninterface = "lo"\n[radio]\nibss = "a"\nchannel = 1\naddresses = ["10.0.0.1"]': ("10.0.0.1", "10.77.0.1/24"),
+    'id = 1\ninterface = "lo"\n[node]\nhello_loses = 3': ("node.hello_loses", "did you mean hello_losses?"),
+    "id = 1\n": ("interface: not found", "wlan0"),
+    'interface = "lo"': ("id: not found", "--id 1"),
+    "id = ": ("not a TOML file", ""),
+}
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_an_error_in_the_file_names_file_key_finding_and_cure(tmp_path, text):
+    path = tmp_path / "node.toml"
+    path.write_text(text)
+    from cli.errors import UserError
+    from cli.node import run
+
+    with pytest.raises(UserError) as caught:
+        run(_parsed("--config", str(path)))
+    said = str(caught.value)
+    assert said.startswith(f"{path}: ") and "\n" not in said
+    assert all(part in said for part in BAD[text]), said
+
+
+def _parsed(*arguments: str):
+    import argparse
+
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    return parser.parse_args(arguments)
+
+
+def test_a_file_that_is_not_there_and_a_flag_that_cannot_be(tmp_path):
+    code, said = command("node", "--config", str(tmp_path / "gone.toml"))
+    assert code == 2 and "gone.toml: No such file or directory" in said
+    for flags, part in ((["--port", "70000"], "--port 70000: it takes a number from 1 to 65535"),
+                        (["--broadcast", "ten"], "--broadcast 'ten': it takes an IPv4 address"),
+                        (["--interface", "wlan9"], "there is no interface wlan9; there are")):
+        code, said = command("node", "--id", "1", *([] if "--interface" in flags else ["--interface", "lo"]), *flags)
+        assert code == 2 and part in said and said.count("\n") == 1, said
+
+
+def test_a_scenario_may_stand_in_the_files_place():
+    file = read(Path(__file__).resolve().parents[2] / "topologies" / "park-12.toml")
+    assert file.keys == {} and file.network is None
+
+
+def test_the_table_radio_is_the_network(tmp_path):
+    path = tmp_path / "node.toml"
+    path.write_text('[radio]\nmesh = "web"\nchannel = 6\naddresses = ["10.7.0.1/24", "fd77::1/64"]\ncountry = "DE"\n')
+    network = read(path).network
+    assert (network.mode, network.name, network.channel, network.country) == ("mesh", "web", 6, "DE")
+    assert network.addresses == ("10.7.0.1/24", "fd77::1/64")
+    path.write_text('[radio]\nibss = "web"\nchannel = 6\ncountry = "Germany"\n')
+    with pytest.raises(SettingsError, match="two capital letters"):
+        read(path)
+
+
+def test_the_unit_runs_this_node_and_systemd_takes_it(tmp_path):
+    (tmp_path / "node.toml").write_text('id = 1\ninterface = "wlan0"\n')
+    shown = subprocess.run([sys.executable, "-P", "-m", "cli", "node", "--config", str(tmp_path / "node.toml"), "--unit"],
+                           env=environment(), capture_output=True, text=True, check=True).stdout
+    starts = re.findall(r"^ExecStart(?:Pre)?=(\S+) (.*)$", shown, re.MULTILINE)
+    assert [rest for _, rest in starts] == [f"radio up --config {tmp_path}/node.toml", f"node --config {tmp_path}/node.toml"]
+    assert all(Path(program).is_file() for program, _ in starts) and "$" not in shown
