@@ -50,5 +50,7 @@ DROPPED = {
     "stale_beacon": "an older beacon of the leader than the one known",
     "late": "the answer to a request that is over",
     "unasked": "the answer to a request that was not made, or for a link that is not known",
+    "digest": "gossip or a request that names more events than a message may",
+    "flooded": "gossip, requests or answers beyond what a node handles in a gossip interval",
     "not_repeated": "an event of a flood beyond the limits of hops or of what waits to be repeated",
 }

@@ -23,6 +23,11 @@ from node.reconcile.notified import Notified
 from node.reconcile.path import ReconfigurationPath
 from node.reconcile.strawman import Strawman
 from node.reconcile.timed import Timed
+from node.recovery import Recovery
+from node.recovery.combined import Combined
+from node.recovery.publisher_pull import PublisherPull
+from node.recovery.push import Push
+from node.recovery.subscriber_pull import SubscriberPull
 from node.relay import Relay
 from node.roaming.sessions import Sessions
 from node.routing.events import EventForwarding
@@ -39,6 +44,8 @@ STRATEGIES = {"subscription": SubscriptionForwarding, "hierarchical": Hierarchic
               "event": EventForwarding, "flood": Flooding}
 RECONCILERS = {"strawman": Strawman, "timed": Timed, "notified": Notified, "informed": Informed,
                "path": ReconfigurationPath}
+RECOVERIES = {"push": Push, "subscriber_pull": SubscriberPull, "publisher_pull": PublisherPull,
+              "combined": Combined}  # besides "none"
 FLUSHES = ("broadcast", "piggyback", "path")
 DATAGRAMS = "datagrams of one life"  # as a record `refused` names it
 MOST_DATAGRAMS = 2**32 - 1  # that a life may send: the header's counter; 500 days at a hundred a second
@@ -52,6 +59,11 @@ def mismatch(config: NodeConfig) -> tuple[str, str] | None:
     for key, part in (("reconcile", RECONCILERS[config.reconcile]), ("strategy", STRATEGIES[config.strategy])):
         if (key, config.strategy) != ("reconcile", "flood") and not supplies(tree, part.needs):
             return key, f"{getattr(config, key)!r}, which needs {part.needs} of a tree, with tree {config.tree!r}"
+    if config.recovery != "none":
+        if config.strategy != "subscription":
+            return "recovery", f"{config.recovery!r} with strategy {config.strategy!r}, which spreads no patterns"
+        if RECOVERIES[config.recovery].tags and config.forwarding == "covering":
+            return "recovery", f"{config.recovery!r} with forwarding 'covering', which hides patterns from publishers"
     return None
 
 
@@ -79,6 +91,7 @@ class Broker:
         self.courier = Courier(self)
         self._relay = Relay(self)
         self._relay.add({**self.tree.relayed_messages, **self.courier.relayed_messages})
+        self.recovery: Recovery | None = RECOVERIES[config.recovery](self) if config.recovery != "none" else None
         self.routing = STRATEGIES[config.strategy](self)
         self.reconciler = RECONCILERS[config.reconcile](self)
         self.clients = Clients(self)
@@ -89,6 +102,8 @@ class Broker:
                      **self.tree.hop_messages, **self.routing.hop_messages, **self.sessions.hop_messages}
         self._link = {**self.routing.link_messages, **self.tree.link_messages, **self.reconciler.link_messages,
                       **self.sessions.link_messages}
+        if self.recovery is not None:
+            self._link |= self.recovery.link_messages
 
     # ---- inputs ---------------------------------------------------------------------------
     def start(self) -> None:
@@ -98,6 +113,8 @@ class Broker:
         self.neighbors.start()
         self.tree.start()
         self._traffic.start()
+        if self.recovery is not None:
+            self.recovery.start()
 
     def stop(self) -> None:
         """End this life in order: tree neighbors are told, so that they repair at once. The world then runs no
@@ -275,6 +292,8 @@ class Broker:
     def routed_message(self, route: tuple[NodeId, ...], message: wire.Message) -> None:
         """A message that was relayed along `route` is for this node, its last."""
         handler = self.reconciler.routed_messages.get(type(message))
+        if handler is None and self.recovery is not None:
+            handler = self.recovery.routed_messages.get(type(message))
         if handler is None:
             self.dropped("misplaced")
         else:
@@ -325,9 +344,21 @@ class Broker:
     def device_published(self, event: wire.Event) -> None:
         self.routing.publish(event)
 
-    def deliver(self, client: str, event: wire.Event) -> None:
+    def deliver(self, client: str, event: wire.Message) -> None:
+        plain = event if type(event) is wire.Event else wire.Event(*event[:7])
         session = self.sessions.hops.get(client)
         if session is None:
-            self.clients.deliver(client, event)
+            self.clients.deliver(client, plain)
         else:
-            session.deliver(event)
+            session.deliver(plain)
+
+    def deliver_recovered(self, event: wire.Message) -> int:
+        """To the local clients that want this event and wanted it when it was published; how many."""
+        plain = wire.Event(*event[:7])
+        wanting = self.routing.table.match(event.attributes)[1]
+        sessions = [self.sessions.hops[hop] for hop in wanting if hop in self.sessions.hops]
+        clients = [client for client in wanting
+                   if client not in self.sessions.hops and self.clients.wanted_at(client, plain)]
+        for client in clients:
+            self.clients.deliver(client, plain, recovered=True)
+        return len(clients) + sum(session.deliver(plain, late=True) for session in sessions)

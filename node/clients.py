@@ -32,6 +32,7 @@ class Clients:
         self._core = core
         self._deliver: dict[str, Deliver] = {}
         self._filters: dict[str, dict[bytes, Filter]] = {}
+        self._since: dict[tuple[str, bytes], float] = {}  # (client, filter's hash) -> when it subscribed
         self._sequence = 0
 
     def attach(self, client: str, deliver: Deliver) -> None:
@@ -64,6 +65,7 @@ class Clients:
         if len(own) >= MAX_FILTERS_PER_CLIENT:
             self._refuse(f"filters of client {client}", MAX_FILTERS_PER_CLIENT)
         own[wanted.hash] = wanted
+        self._since[client, wanted.hash] = self._core.env.now()
         self._core.env.record("subscribed", client=client, filter=str(wanted), hash=wanted.hash.hex(),
                               constraints=wanted.as_record())
         self._core.client_subscribed(client, wanted)
@@ -75,6 +77,7 @@ class Clients:
             wanted = parse(wanted)
         if self._own(client).pop(wanted.hash, None) is None:
             return
+        del self._since[client, wanted.hash]
         self._core.env.record("unsubscribed", client=client, hash=wanted.hash.hex())
         self._core.client_unsubscribed(client, wanted.hash)
 
@@ -93,6 +96,11 @@ class Clients:
                               attributes=attributes_as_record(attributes), bytes=len(payload))
         self._core.client_published(event)
         return name
+
+    def wanted_at(self, client: str, event: wire.Event) -> bool:
+        """Whether the client wants this event since before it was published, by the publisher's clock."""
+        return any(wanted.matches(event.attributes) and self._since[client, key] <= event.published
+                   for key, wanted in self._own(client).items())
 
     def deliver(self, client: str, event: wire.Event, recovered: bool = False) -> None:
         """From the routing, or late from a recovery: the client wants this event and has not had it."""

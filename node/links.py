@@ -23,6 +23,8 @@ ENVELOPE = 7  # bytes at most that a DATA or FRAGMENT adds to what it carries, w
 ADDRESSEE = 16  # bytes at most of one addressee
 ACK = 27  # bytes at most of an ACK
 ADDRESSEES = 16  # of one DATA
+# What nobody may count on: it is dropped where the queue is full, and without retransmission sent once only.
+LOOSE = wire.EVENTS | {wire.PushGossip, wire.SubscriberPull}
 CONTROL_RESERVE = 65536  # bytes of queue that events may not use, over `channel_queue`
 RESETS = 64  # RESETs remembered, and the most in RESET_PAUSE
 RESET_PAUSE = 0.2  # s between two RESETs for the same link
@@ -50,9 +52,12 @@ class Links:
         self._ready: dict[Channel, None] = {}  # with something to send at the end of this instant
         self._failing: dict[Channel, str] = {}
         self._flush_set = False
+        self._once: dict[Parcel, list[Channel]] = {}  # to be sent at the end of this instant, and that is all
+        self._once_bytes = 0
         self._resets: dict[tuple[NodeId, int], float] = {}
         self.hop_messages: dict[type, Callable] = {
-            wire.Data: self._data, wire.Fragment: self._data, wire.Ack: self._ack, wire.Reset: self._reset}
+            wire.Data: self._data, wire.Fragment: self._data, wire.Ack: self._ack, wire.Reset: self._reset,
+            wire.Once: self._once_received}
 
     # ---- the core's operations --------------------------------------------------------------
     def open(self, link: LinkId, progress: Callable[[], object] | None = None) -> None:
@@ -80,21 +85,29 @@ class Links:
     def send(self, links: Sequence[LinkId], message: wire.Message) -> None:
         """Queue a message in the channels of these links. What finds no room is recorded.
 
-        An event is then dropped on that link. Anything else fails the link, because neither end may go on
-        as if the other had been told. ValueError for a message larger than a channel carries.
+        What is LOOSE is then dropped on that link. Anything else fails the link, because neither end may go on
+        as if the other had been told. Without `retransmission` what is LOOSE and fits a datagram is sent once, beside
+        the channels. ValueError for a message larger than a channel carries.
         """
         parcels = self._parcels(message)
         size = sum(p.size for p in parcels)
-        event = parcels[0].event
-        limit = self._config.channel_queue + (CONTROL_RESERVE if event is None else 0)
+        event, loose = parcels[0].event, type(message) in LOOSE
+        limit = self._config.channel_queue + (0 if loose else CONTROL_RESERVE)
+        once = loose and not self._config.retransmission and parcels[0].message is not None
         for link in links:
             channel = self._links.get(link)
             if channel is None or channel.closed:
                 if event is not None:
                     self._env.record("event_dropped", event=event, link=str(link), reason="link_lost")
                 continue
-            if channel.queued_bytes + size > limit or channel.position + len(parcels) > SEQUENCES - SPAN:
+            queued = self._once_bytes if once else channel.queued_bytes
+            if queued + size > limit or channel.position + len(parcels) > SEQUENCES - SPAN:
                 self._overflow(channel, message, event)
+                continue
+            if once:
+                self._once.setdefault(parcels[0], []).append(channel)
+                self._once_bytes += size
+                self._wake(channel)
                 continue
             channel.queue.extend(parcels)
             channel.queued_bytes += size
@@ -124,7 +137,7 @@ class Links:
     @staticmethod
     def _parcels(message: wire.Message) -> list[Parcel]:
         event = None
-        if type(message) is wire.Event:
+        if type(message) in wire.EVENTS:
             event = str(EventId(message.source, message.epoch, message.sequence))
         encoded = wire.encode_message(message)
         size = len(encoded)
@@ -138,7 +151,7 @@ class Links:
         self._env.record("queue_overflow", link=link, message=message.name)
         if event is not None:
             self._env.record("event_dropped", event=event, link=link, reason="overflow")
-        if event is None or channel.position > SEQUENCES - 2 * SPAN:
+        if type(message) not in LOOSE or channel.position > SEQUENCES - 2 * SPAN:
             self._failing[channel] = "overflow"
             self._wake(channel)
 
@@ -170,13 +183,17 @@ class Links:
         for parcel, sends in fresh.items():
             for group in self._groups(parcel, sends):
                 self._put(outgoing, group)
+        once, self._once, self._once_bytes = self._once, {}, 0
+        for parcel, channels in once.items():
+            for group in self._groups(parcel, [(channel, None) for channel in channels if not channel.closed]):
+                self._put_once(outgoing, parcel, group)
         self._add_acknowledgements(outgoing, ready)
         for addressees, items in outgoing.items():
             self._transmit(addressees, items, now)
         for channel in ready:
             self._set_timer(channel)
 
-    def _groups(self, parcel: Parcel, sends: list[Send]) -> list[list[Send]]:
+    def _groups(self, parcel: Parcel, sends: list[tuple]) -> list[list[tuple]]:
         """Who of its addressees share a transmission: all (by broadcast), or nobody."""
         if len(sends) > 1 and self._config.multicast:
             missing = [channel.missing for channel, _ in sends]
@@ -193,6 +210,12 @@ class Links:
         message = parcel.addressed(tuple((c.far, c.link.nonce, f.sequence) for c, f in group))
         size = parcel.size + ENVELOPE + ADDRESSEE * len(group)
         outgoing.setdefault(tuple(c.far for c, _ in group), []).append((message, size, group))
+
+    @staticmethod
+    def _put_once(outgoing: dict[tuple[NodeId, ...], list[Item]], parcel: Parcel, group: list[tuple]) -> None:
+        message = wire.Once(tuple((channel.far, channel.link.nonce) for channel, _ in group), parcel.message)
+        size = parcel.size + ENVELOPE + ADDRESSEE * len(group)
+        outgoing.setdefault(tuple(channel.far for channel, _ in group), []).append((message, size, []))
 
     @staticmethod
     def _add_acknowledgements(outgoing: dict[tuple[NodeId, ...], list[Item]], ready: Iterable[Channel]) -> None:
@@ -274,6 +297,16 @@ class Links:
                 channel = self._channels.get((sender.node, nonce)) or self._unknown(sender, nonce)
                 if channel is not None and not channel.closed:
                     self._arrived(channel, sequence, message)
+                return
+
+    def _once_received(self, sender: Peer, message: wire.Once) -> None:
+        for node, nonce in message.addressees:
+            if node == self._me:
+                channel = self._channels.get((sender.node, nonce)) or self._unknown(sender, nonce)
+                if type(message.message) not in LOOSE:
+                    self._core.dropped("misplaced")  # beside the channel nothing else keeps its order
+                elif channel is not None and not channel.closed:
+                    self._core.link_message(channel.link, message.message)
                 return
 
     def _unknown(self, sender: Peer, nonce: int) -> Channel | None:

@@ -1,6 +1,6 @@
 """What a node sends and receives, counted per message type, and the `traffic` records.
 
-For the overhead tables (cugola-frey-murphy-picco-dynamic-topology, section V, per message). A DATA,
+For the overhead tables (cugola-frey-murphy-picco-dynamic-topology, section V, per message). A DATA, ONCE,
 RELAY or ROUTED counts as the type of the message it carries, envelope and retransmissions included; the
 datagram's header, framing and tag count to its first message. So the bytes of all types add up to the
 bytes handed to UDP.
@@ -12,7 +12,7 @@ from node.rhythm import Rhythm
 
 Counters = dict[type, list[int]]  # type -> [messages, bytes], and filters for those of _FILTERS
 
-_ENVELOPES = (wire.Data, wire.Relay, wire.Routed)
+_ENVELOPES = (wire.Data, wire.Once, wire.Relay, wire.Routed)
 # Messages that carry filters or their hashes, and the fields that do: the papers weigh them by their number.
 _FILTERS = {wire.Sub: ("filters",), wire.Unsub: ("filters",), wire.SubFlush: ("filters",), wire.Snapshot: ("filters",),
             wire.InformedActivate: ("filters",), wire.Rec: ("add", "remove"), wire.Want: ("filters",), wire.Unwant: ("filters",)}

@@ -30,6 +30,8 @@ RECONCILE_NEEDS = {
     "path": "path",
 }
 STRATEGY_NEEDS = {"subscription": "links", "hierarchical": "links", "event": "links", "flood": "nothing"}
+# Recoveries that need events tagged at their source, with every pattern that they match (node/recovery/).
+TAGGING = ("subscriber_pull", "publisher_pull", "combined")
 
 Finding = tuple[str, str, str]  # key, what was found, what would do
 
@@ -177,6 +179,12 @@ def _parts(scenario: Scenario) -> Iterator[Finding]:
     elif STRATEGY_NEEDS[node.strategy] == "nothing" and node.tree != "none":
         found = f"{show(node.strategy)}, which uses no tree, with node.tree = {show(node.tree)}"
         yield "node.strategy", found, 'node.tree = "none", or the tree is paid for nothing'
+    if node.recovery != "none" and not tables:
+        found = f"{show(node.recovery)} with node.strategy = {show(node.strategy)}, which spreads no patterns"
+        yield "node.recovery", found, '"none", or node.strategy = "subscription"'
+    elif node.recovery in TAGGING and node.forwarding == "covering":
+        found = f'{show(node.recovery)} with node.forwarding = "covering", which hides patterns from publishers'
+        yield "node.recovery", found, 'node.forwarding = "identity", or node.recovery = "push"'
 
 
 def _enough(tree: str, need: str) -> bool:
@@ -202,6 +210,7 @@ def _workload(scenario: Scenario) -> Iterator[Finding]:
     if 0 < workload.publish_interval < 1e-3:
         yield "workload.publish_interval", f"{workload.publish_interval:g}", "0.001 s or more, or 0 for none"
     yield from _amount(scenario)
+    yield from _roaming(scenario)
     if workload.kinds and workload.start >= duration:
         yield "workload.start", f"{workload.start:g} in a run of {duration:g} s", "a time within the run"
     for name in ("subscribe", "publish"):
@@ -213,6 +222,23 @@ def _workload(scenario: Scenario) -> Iterator[Finding]:
                 yield f"{key}.at", f"{row.at:g} in a run of {duration:g} s", "a time within the run"
             if row.until is not None and row.until <= row.at:
                 yield f"{key}.until", f"{row.until:g}", f"a time after at = {row.at:g}"
+
+
+def _roaming(scenario: Scenario) -> Iterator[Finding]:
+    """Hosts that are clients only need others that are brokers, and a tree through which these hand them over."""
+    roam, count = scenario.workload.roam, len(scenario.names)
+    for host in roam:
+        yield from _known("workload.roam", host, count)
+        own = scenario.hosts.each.get(str(host))
+        if own is not None and own.node is False:
+            yield "workload.roam", f"host {host}, with hosts.{host}.node = false", "leave it out: its program is the client"
+    if len(set(roam)) < len(roam):
+        twice = next(host for k, host in enumerate(roam) if host in roam[:k])
+        yield "workload.roam", f"host {twice} twice", "each host once"
+    if roam and set(range(count)) <= set(roam):
+        yield "workload.roam", f"all {count} hosts", "leave some out, they are the brokers"
+    if roam and scenario.node.tree == "none":
+        yield "workload.roam", 'hosts that roam with node.tree = "none"', 'node.tree = "maodv": a handoff goes through the tree'
 
 
 def _amount(scenario: Scenario) -> Iterator[Finding]:
@@ -285,6 +311,6 @@ _CHECKS = (  # each with the tables that it looks at
     (_mobility, {"mobility", "hosts", "run"}),
     (_radio, {"radio", "hosts"}),
     (_node, {"node", "radio"}),
-    (_workload, {"workload", "hosts", "run"}),
+    (_workload, {"workload", "hosts", "run", "node"}),
     (_faults, {"faults", "hosts", "run"}),
 )

@@ -52,6 +52,9 @@ class Recovery(Protocol):
         the first time; `clients` are the local ones that it goes to. What to send on in its place (tagged at its
         source, its route one longer elsewhere), and to whom of them to deliver: nobody if it was recovered before."""
 
+    def told(self, link: LinkId, key: bytes) -> None:
+        """A tree link's entry of the filter of this hash has come into the table."""
+
     def withdrawn(self, wanted: Filter) -> None:
         """A tree link's entry of this filter has left the table (perhaps not the last one)."""
 

@@ -53,6 +53,18 @@ class SeenEvents:
         self._sources[key] = (sequence, 1), sequence - WINDOW, before
         return True
 
+    def contains(self, source: NodeId, epoch: Epoch, sequence: int) -> bool:
+        """Whether the event was seen or is too old to tell; changes nothing."""
+        known = self._sources.get((source, epoch))
+        if known is None:
+            return False
+        window, floor, before = known
+        if -WINDOW < sequence - window[0] < WINDOW:
+            return _slid(*window, sequence) is None
+        if before is not None and sequence <= floor and -WINDOW < sequence - before[0] < WINDOW:
+            return _slid(*before, sequence) is None
+        return sequence < window[0]
+
 
 def _slid(highest: int, bits: int, sequence: int) -> Window | None:
     """The window with a number near it; None if that was seen."""

@@ -254,6 +254,8 @@ class SubscriptionForwarding(Strategy):
     def unsubscribe(self, client: str, key: FilterHash) -> None:
         self._erase(client, key)
         self.flush()
+        if self._recovery is not None and not any(type(hop) is str for hop in self.table.hops_of(key)):
+            self._recovery.unsubscribed(key)
 
     # ---- messages from tree neighbors -----------------------------------------------------------
     def _sub_received(self, link: LinkId, message: wire.Sub) -> None:
@@ -305,6 +307,8 @@ class SubscriptionForwarding(Strategy):
         before = len(hops)
         only = next(iter(hops), None)
         self.table.add(hop, wanted)
+        if self._recovery is not None and type(hop) is LinkId:
+            self._recovery.told(hop, key)
         if before == 0:  # figure 2: the first subscriber
             for link, state in self.links.items():
                 if link != hop:
@@ -320,8 +324,11 @@ class SubscriptionForwarding(Strategy):
             self._core.env.record("refused", what=f"filters over link {link}", limit=MAX_FILTERS_PER_LINK)
 
     def _erase(self, hop: Hop, key: FilterHash) -> bool:
-        if self.table.remove(hop, key) is None:
+        known = self.table.remove(hop, key)
+        if known is None:
             return False
+        if self._recovery is not None and type(hop) is LinkId:
+            self._recovery.withdrawn(known)
         hops = self.table.hops_of(key)
         if not hops:
             for link, state in self.links.items():

@@ -18,7 +18,8 @@ MAX_HOPS = 255  # an event's hop count is a u8
 
 
 class Strategy:
-    """The routing of one node. Calls on the core: send, deliver; and `quiet`, see below."""
+    """The routing of one node. Calls on the core: send, deliver; and `quiet`, see below. `recovery` of the core, None
+    or what node/recovery/ describes, sees each event on its way once."""
 
     needs: str  # trees.SUPPLIES_*: what the tree must supply
 
@@ -30,7 +31,8 @@ class Strategy:
         self._seen = SeenEvents()
         # A world that counts messages itself asks for no records of events: they would take most of the time.
         self._quiet: bool = core.quiet
-        self.link_messages: dict[type, object] = {wire.Event: self._event_received}
+        self._recovery = core.recovery
+        self.link_messages: dict[type, object] = dict.fromkeys(wire.EVENTS, self._event_received)
         self.hop_messages: dict[type, object] = {}
 
     # ---- links come and go: the services that reconcilers ask of the core ----------------------
@@ -59,6 +61,10 @@ class Strategy:
         if self._seen.first_time(event.source, event.epoch, event.sequence):
             self._route(event, None)
 
+    def is_seen(self, event: EventId) -> bool:
+        """Whether it was published here or came over the tree (or is too old to tell)."""
+        return self._seen.contains(*event)
+
     # ---- the HELLO's digests --------------------------------------------------------------------
     def digests_received(self, node: NodeId, digests) -> None:
         """The part of a neighbor's HELLO that states what it told over its links."""
@@ -85,6 +91,8 @@ class Strategy:
         links, clients = self.next_hops(event, arrival)
         if arrival in links:
             links.remove(arrival)
+        if self._recovery is not None:
+            event, clients = self._recovery.passing(event, arrival, clients)
         if links:
             self._forward(event, arrival, links)
         for client in clients:

@@ -51,6 +51,7 @@ class SubscriptionTable:
         self._of: dict[Hop, dict[FilterHash, Filter]] = {}
         self._digests: dict[Hop, int] = {}
         self._index = Index()
+        self._by_filter: Index | None = None  # answers with hashes; made when first asked
 
     def __len__(self) -> int:
         """Distinct filters."""
@@ -66,6 +67,8 @@ class SubscriptionTable:
         if hops is None:
             self._filters[key] = wanted
             hops = self._hops[key] = {}
+            if self._by_filter is not None:
+                self._by_filter.add(wanted, key)
         elif hop in hops:
             return False
         known = self._filters[key]  # one object a filter, however many hops want it
@@ -89,6 +92,8 @@ class SubscriptionTable:
         del hops[hop]
         if not hops:
             del self._hops[key], self._filters[key]
+            if self._by_filter is not None:
+                self._by_filter.remove(known, key)
         self._index.remove(known, hop)
         return known
 
@@ -106,6 +111,14 @@ class SubscriptionTable:
 
     def digest(self, hop: Hop) -> int:
         return self._digests.get(hop, 0)
+
+    def matching(self, attributes: Mapping[str, object]) -> list[FilterHash]:
+        """Hashes of all filters that an event matches, in their order. The first call takes a while."""
+        if self._by_filter is None:
+            self._by_filter = Index()
+            for key, wanted in self._filters.items():
+                self._by_filter.add(wanted, key)
+        return sorted(self._by_filter.match(attributes))
 
     def match(self, attributes: Mapping[str, object]) -> tuple[list[LinkId], list[str]]:
         """Links and local clients that want an event, each in order and once."""

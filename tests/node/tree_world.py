@@ -58,6 +58,7 @@ class Core:
     def __init__(self, world, node, config, reconciler, strategy):
         self.world, self.me, self.config = world, Peer(node, 1), config
         self.quiet = False
+        self.recovery = None
         self.timers = []
         self.env = Env(self.timers)
         self.sent = []  # (links, message), all of them

@@ -1,0 +1,84 @@
+"""Advertisements: each tree neighbor is told the latest numbers of the events that it wants.
+
+The paper notices a loss by the next event for the same pattern of the same source; where these are rare that is too
+late, and the last loss of all is never noticed. So a node tells a neighbor the latest numbers that it knows: all of a
+filter when the neighbor tells the filter (a new link, two networks that meet), and later those that have grown
+by another way than an event sent over that link; where links do not retransmit (`retransmission = false`), those too,
+because the event may have been lost. Counters spread hop by hop, and only along links that want them.
+"""
+from __future__ import annotations
+
+from node import wire
+from node.ids import LinkId
+from node.recovery.counters import Counter, Numbers
+
+SOON = 0.25  # gossip intervals until what a link does not know is told
+FILTERS, SOURCES = 32, 64  # in one message (schema/messages.toml)
+ENTRIES = 100  # in one message, which so fits a datagram
+MESSAGES = 8  # to one link at once
+
+
+class Adverts:
+    """Services of the core used: `routing.table`, `routing.links`, `send`; `env` for time."""
+
+    def __init__(self, core, numbers: Numbers) -> None:
+        self._core = core
+        self._numbers = numbers
+        self._due: dict[LinkId, dict[Counter, None]] = {}
+        self._timer = None
+        self._timer_at = 0.0
+
+    def told(self, link: LinkId, key: bytes) -> None:
+        """The link wants a filter that it did not want before."""
+        for counter in self._numbers.of(key):
+            self._due.setdefault(link, {})[counter] = None
+        if link in self._due:
+            self._wake(SOON)
+
+    def grown(self, counter: Counter, arrival: LinkId | None, soon: bool) -> None:
+        """A number is higher than it was: tell all who want it but the link that it came from."""
+        for hop in self._core.routing.table.hops_of(counter[0]):
+            if type(hop) is LinkId and hop != arrival:
+                self._due.setdefault(hop, {})[counter] = None
+                self._wake(SOON if soon else 1.0)
+
+    def _wake(self, intervals: float) -> None:
+        env, wait = self._core.env, intervals * self._core.config.gossip_interval
+        if self._timer is not None:
+            if self._timer_at <= env.now() + wait:
+                return
+            self._timer.cancel()
+        self._timer_at = env.now() + wait
+        self._timer = env.call_later(wait, self._send)
+
+    def _send(self) -> None:
+        self._timer = None
+        table, links = self._core.routing.table, self._core.routing.links
+        due, self._due = self._due, {}
+        for link, counters in due.items():
+            if link not in links:
+                continue
+            wanted = table.filters_of(link)
+            left = [counter for counter in counters if counter[0] in wanted and self._numbers.get(counter) is not None]
+            for _ in range(MESSAGES):
+                left = self._send_some(link, left)
+            if left:
+                self._due[link] = dict.fromkeys(left)
+        if self._due:
+            self._wake(SOON)
+
+    def _send_some(self, link: LinkId, counters: list[Counter]) -> list[Counter]:
+        """One message with the first of these that it has room for; the others."""
+        if not counters:
+            return []
+        groups: dict[bytes, list[tuple]] = {}
+        left, room = [], ENTRIES
+        for counter in counters:
+            key, source, epoch = counter
+            if room == 0 or (key not in groups and len(groups) == FILTERS) or len(groups.get(key, ())) == SOURCES:
+                left.append(counter)
+                continue
+            room -= 1
+            groups.setdefault(key, []).append((source, epoch, self._numbers.get(counter)))
+        self._core.send([link], wire.Counters(tuple((key, tuple(rows)) for key, rows in groups.items())))
+        return left

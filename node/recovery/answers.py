@@ -1,0 +1,52 @@
+"""Answers on their way out: events from the cache, paced, to those who asked.
+
+costa-epidemic-reliability, section 4 ("the sending of the missing event": out of band). Whoever asks for much, often, or
+for the same thing again and again is served no faster than this: the relay carries the tree's repairs too.
+"""
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+
+from node import wire
+from node.ids import EventId, NodeId
+
+WAITING = 512  # answers that wait
+AT_ONCE = 8  # that leave together ...
+PACE = 0.02  # s, ... this often
+REMEMBERED = 4096  # answers given lately
+
+
+class Answers:
+    """Services of the core used: `relay`, `dropped`; `env` for time."""
+
+    def __init__(self, core) -> None:
+        self._core = core
+        self._waiting: deque[tuple[tuple[NodeId, ...], wire.Message]] = deque()
+        self._given: OrderedDict[tuple[NodeId, EventId], float] = OrderedDict()
+        self._running = False
+
+    def put(self, route: tuple[NodeId, ...], event: wire.Message) -> None:
+        """Send an event along the route, this node's id first. What went there less than a gossip interval ago,
+        and what finds no room, is not sent."""
+        now, key = self._core.env.now(), (route[-1], EventId(*event[:3]))
+        if now - self._given.get(key, -self._core.config.gossip_interval) < self._core.config.gossip_interval:
+            return
+        if len(self._waiting) >= WAITING:
+            self._core.dropped("flooded")
+            return
+        self._given[key] = now
+        self._given.move_to_end(key)
+        if len(self._given) > REMEMBERED:
+            self._given.popitem(last=False)
+        self._waiting.append((route, event))
+        if not self._running:
+            self._running = True
+            self._core.env.call_later(0.0, self._send)
+
+    def _send(self) -> None:
+        for _ in range(min(AT_ONCE, len(self._waiting))):
+            route, event = self._waiting.popleft()
+            self._core.relay(route, wire.GossipAnswer(event))
+        self._running = bool(self._waiting)
+        if self._running:
+            self._core.env.call_later(PACE, self._send)

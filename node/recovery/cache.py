@@ -1,0 +1,148 @@
+"""The event cache: what passed through this node and may be asked for, within bytes and for a time.
+
+costa-epidemic-reliability, section 4 (Cache) and section 5 (which events to discard). The policy: every event that
+passes is kept; when room is needed those go first for which this node is neither source nor subscriber, and among
+equals the oldest ("fifo") or any ("random", so that an event does not leave all caches at about the same time).
+"""
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from random import Random
+
+from node import wire
+from node.filters import Filter
+from node.ids import Epoch, EventId, NodeId
+
+ENTRY = 200  # bytes that the cache itself takes for an event, counted in
+COUNTER = 13  # bytes of a filter's hash and number
+SCANS = 1024  # filters whose events are remembered
+
+Number = tuple[bytes, NodeId, Epoch, int]  # filter's hash, source, its epoch, number among its events for the filter
+
+
+def size_of(event: wire.Message) -> int:
+    """Bytes that an event takes in a cache, about."""
+    size = ENTRY + len(event.payload)
+    for name, value in event.attributes.items():
+        size += len(name) + (len(value) if isinstance(value, (str, bytes)) else 8)
+    if type(event) is wire.TaggedEvent:
+        size += COUNTER * len(event.counters)
+    return size
+
+
+class Cache:
+    """Events by their id, and by the numbers that they carry."""
+
+    def __init__(self, most: int, lifetime: float, eviction: str, now: Callable[[], float], chance: Random) -> None:
+        """`most`: bytes; `lifetime`: s; `eviction`: "fifo" or "random"."""
+        self._most, self._lifetime = most, lifetime
+        self._now = now
+        self._entries: dict[EventId, tuple[wire.Message, int, float, int]] = {}  # event, bytes, since, serial
+        self._numbered: dict[Number, EventId] = {}
+        self._others = _Pool(eviction, chance)  # neither published nor subscribed here: they go first
+        self._ours = _Pool(eviction, chance)
+        self._scans: OrderedDict[bytes, tuple[int, dict[EventId, None]]] = OrderedDict()
+        self._serial = 0
+        self.bytes = 0
+
+    def __len__(self) -> int:
+        self._expire()
+        return len(self._entries)
+
+    def add(self, event: wire.Message, ours: bool) -> None:
+        """Keep an event; `ours` when it was published here or a local client wants it."""
+        name, size = EventId(*event[:3]), size_of(event)
+        if name in self._entries or size > self._most:
+            return
+        self._expire()
+        while self.bytes + size > self._most:
+            if not ours and not self._others:
+                return  # it would be the first to go
+            self._drop((self._others or self._ours).victim())
+        self._serial += 1
+        self._entries[name] = event, size, self._now(), self._serial
+        (self._ours if ours else self._others).add(name)
+        self.bytes += size
+        for number in _numbers(event):
+            self._numbered[number] = name
+
+    def get(self, name: EventId) -> wire.Message | None:
+        self._expire()
+        entry = self._entries.get(name)
+        return entry[0] if entry is not None else None
+
+    def numbered(self, number: Number) -> wire.Message | None:
+        """The event that carries this number."""
+        name = self._numbered.get(number)
+        return self.get(name) if name is not None else None
+
+    def matching(self, wanted: Filter) -> list[EventId]:
+        """Of all events that match, the oldest first. Each event is held against each filter once only."""
+        self._expire()
+        before, found = self._scans.pop(wanted.hash, (0, {}))
+        fresh = []
+        for name in reversed(self._entries):
+            event, _, _, serial = self._entries[name]
+            if serial <= before:
+                break
+            if wanted.matches(event.attributes):
+                fresh.append(name)
+        found = {name: None for name in found if name in self._entries} | dict.fromkeys(reversed(fresh))
+        self._scans[wanted.hash] = self._serial, found
+        if len(self._scans) > SCANS:
+            self._scans.popitem(last=False)
+        return list(found)
+
+    def _expire(self) -> None:
+        """Entries stand in the order in which they came."""
+        before = self._now() - self._lifetime
+        while self._entries:
+            name = next(iter(self._entries))
+            if self._entries[name][2] >= before:
+                break
+            self._drop(name)
+
+    def _drop(self, name: EventId) -> None:
+        event, size, _, _ = self._entries.pop(name)
+        self.bytes -= size
+        (self._ours if name in self._ours else self._others).remove(name)
+        for number in _numbers(event):
+            if self._numbered.get(number) == name:
+                del self._numbered[number]
+
+
+def _numbers(event: wire.Message) -> Iterable[Number]:
+    if type(event) is not wire.TaggedEvent:
+        return ()
+    return [(key, event.source, event.epoch, number) for key, number in event.counters]
+
+
+class _Pool:
+    """Events that may make room, in the order in which they came, and drawn from in constant time."""
+
+    def __init__(self, eviction: str, chance: Random) -> None:
+        self._chance = chance if eviction == "random" else None
+        self._places: dict[EventId, int] = {}
+        self._list: list[EventId] = []
+
+    def __len__(self) -> int:
+        return len(self._list)
+
+    def __contains__(self, name: EventId) -> bool:
+        return name in self._places
+
+    def add(self, name: EventId) -> None:
+        self._places[name] = len(self._list)
+        self._list.append(name)
+
+    def victim(self) -> EventId:
+        if self._chance is None:
+            return next(iter(self._places))
+        return self._list[self._chance.randrange(len(self._list))]
+
+    def remove(self, name: EventId) -> None:
+        place, last = self._places.pop(name), self._list.pop()
+        if last != name:
+            self._list[place] = last
+            self._places[last] = place

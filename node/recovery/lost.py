@@ -1,0 +1,83 @@
+"""The Lost buffer: events that a local client should have had and that did not come.
+
+costa-epidemic-reliability, section 4.2 and figure 3 (LostBuffer). An entry is what is known of such an event: a filter,
+the source with its epoch, and the number among the source's events for that filter. It leaves when the event comes,
+by whatever way, or when patience ends. Bounded: the oldest entry makes room.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from node.ids import Epoch, NodeId
+from node.recovery.cache import Number
+
+MOST = 4096  # entries
+
+
+class Lost:
+    """Entries with the time at which the loss was noticed and how many rounds have asked for it."""
+
+    def __init__(self, patience: float, now: Callable[[], float]) -> None:
+        """`patience`: s that an entry is kept."""
+        self._patience, self._now = patience, now
+        self._entries: dict[Number, list] = {}  # since, rounds; oldest first
+        self.given_up = 0
+
+    def __len__(self) -> int:
+        self._expire()
+        return len(self._entries)
+
+    def __contains__(self, number: Number) -> bool:
+        return number in self._entries
+
+    def add(self, number: Number) -> None:
+        if number not in self._entries:
+            if len(self._entries) >= MOST:
+                self._give_up(next(iter(self._entries)))
+            self._entries[number] = [self._now(), 0]
+
+    def found(self, numbers: Iterable[Number]) -> tuple[float, int] | None:
+        """The event with these numbers is here: since when it was missed and how many rounds asked for it; None
+        if it was not missed."""
+        gone = [entry for number in numbers if (entry := self._entries.pop(number, None)) is not None]
+        if not gone:
+            return None
+        return min(since for since, _ in gone), max(rounds for _, rounds in gone)
+
+    def patterns(self) -> list[bytes]:
+        """Hashes of filters with lost events, each once."""
+        self._expire()
+        return list(dict.fromkeys(key for key, _, _, _ in self._entries))
+
+    def publishers(self) -> list[tuple[NodeId, Epoch]]:
+        """Sources of lost events, each once."""
+        self._expire()
+        return list(dict.fromkeys((source, epoch) for _, source, epoch, _ in self._entries))
+
+    def of_pattern(self, key: bytes) -> list[Number]:
+        return [number for number in self._entries if number[0] == key]
+
+    def of_publisher(self, source: NodeId, epoch: Epoch) -> list[Number]:
+        return [number for number in self._entries if number[1:3] == (source, epoch)]
+
+    def asked(self, numbers: Iterable[Number]) -> None:
+        """A gossip round asks for these."""
+        for number in numbers:
+            self._entries[number][1] += 1
+
+    def forget(self, key: bytes) -> None:
+        """Nobody wants this filter any more."""
+        for number in self.of_pattern(key):
+            del self._entries[number]
+
+    def _expire(self) -> None:
+        before = self._now() - self._patience
+        while self._entries:
+            number = next(iter(self._entries))
+            if self._entries[number][0] >= before:
+                break
+            self._give_up(number)
+
+    def _give_up(self, number: Number) -> None:
+        del self._entries[number]
+        self.given_up += 1

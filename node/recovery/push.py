@@ -1,0 +1,80 @@
+"""Push: proactive gossip with positive digests.
+
+costa-epidemic-reliability, section 4.1 and figure 2. Nothing is noticed and nothing is tagged: who has events tells
+their identifiers, and who lacks them asks. The names of the figure's actions are in the comments.
+"""
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from node import wire
+from node.ids import EventId, LinkId
+from node.recovery.digest import chosen, grouped, items
+from node.recovery.gossip import Gossip, Route
+
+DRAWS = 8  # patterns tried in a round until one has cached events and a subscriber elsewhere
+REMEMBERED = 4096  # events asked for
+
+
+class Push(Gossip):
+    def __init__(self, core) -> None:
+        super().__init__(core)
+        self._missed: OrderedDict[EventId, list] = OrderedDict()  # since, gossip messages that named it, asked at
+        self.link_messages |= {wire.PushGossip: self._gossip_received}
+        self.routed_messages |= {wire.GossipRequest: self._request_received}
+
+    def start_round(self) -> bool:
+        # startGossipRound: a pattern from the whole table, not only of local clients
+        table = self._core.routing.table
+        patterns = list(table)
+        for _ in range(min(DRAWS, len(patterns))):
+            key, wanted = patterns[int(self._chance.random() * len(patterns))]
+            links = self.towards(key, (self._me,))
+            found = self.cache.matching(wanted) if links else []
+            if found:
+                digest = grouped(chosen(found, self._chance))
+                self._core.send(links, wire.PushGossip((self._me,), key, digest))
+                return True
+        return False
+
+    def _gossip_received(self, link: LinkId, message: wire.PushGossip) -> None:
+        # handleGossipMsg
+        if not self.came_well(link, message.route, message.digest):
+            return
+        if self.subscribed(message.pattern):
+            missing = [name for name in map(EventId._make, items(message.digest)) if not self.has_received(name)]
+            wanted = self._to_ask(missing)
+            if wanted:
+                back = (self._me, *message.route[::-1])
+                self._core.relay(back, wire.GossipRequest(grouped(wanted)))
+        if self._chance.random() < self._core.config.gossip_forward:
+            links = self.towards(message.pattern, (*message.route, self._me))
+            if links:
+                self._core.send(links, message._replace(route=(*message.route, self._me)))
+
+    def _request_received(self, route: Route, message: wire.GossipRequest) -> None:
+        # handleReqMsg
+        if not self.in_bounds(route[-2], message.digest):
+            return
+        for name in map(EventId._make, items(message.digest)):
+            event = self.cache.get(name)
+            if event is not None:
+                self.answer(route[::-1], event)
+
+    def _to_ask(self, missing: list[EventId]) -> list[EventId]:
+        """Those that no other gossiper is being asked for; an answer takes less than half an interval."""
+        now, pause = self._core.env.now(), self._core.config.gossip_interval / 2
+        wanted = []
+        for name in missing:
+            entry = self._missed.setdefault(name, [now, 0, now - pause])
+            entry[1] += 1
+            if now - entry[2] >= pause:
+                entry[2] = now
+                wanted.append(name)
+        while len(self._missed) > REMEMBERED:
+            self._missed.popitem(last=False)
+        return wanted
+
+    def asked_for(self, event: wire.Message) -> tuple[float, int] | None:
+        entry = self._missed.pop(EventId(*event[:3]), None)
+        return (entry[0], entry[1]) if entry is not None else None
