@@ -9,14 +9,14 @@ import gc
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import mobility
-from emulation import rundir
+from emulation import devices, rundir
 from emulation.clock import Clock
 from emulation.neighborhood import TRUTH_INTERVAL
 from emulation.propagation import LINK_EXISTS
@@ -116,12 +116,14 @@ class World:
         self._duration = scenario.run.duration
         self._progress = progress
         captures = directory.captures(hosts, wire.PORT, EPOCH) if scenario.run.capture else None
-        late = joining_late(scenario.faults)
+        late, roaming = joining_late(scenario.faults), frozenset(scenario.workload.roam)
+        if scenario.run.journal:
+            make_broker = _journaling(directory, [host for host in range(hosts) if host not in roaming])
         self.simulation = Simulation(
             movement, scenario.radio, NodeConfig(**scenario.node.model_dump()), scenario.run.seed,
             self._duration, [directory.node_records(host) for host in range(hosts)],
             directory.world_records(), capture=captures, clock=clock,
-            make_broker=_journaling(directory, hosts) if scenario.run.journal else make_broker, off=late)
+            make_broker=devices.maker(scenario.run.seed, roaming, make_broker), off=late)
         self.workload = Workload(clock, scenario.workload, hosts, scenario.run.seed, self._duration,
                                  self.simulation.brokers.__getitem__)
         self.simulation.started.append(self.workload.started)
@@ -159,9 +161,9 @@ def joining_late(faults) -> set[int]:
     return {host for host, action in first.items() if action == "start"}
 
 
-def _journaling(directory: RunDirectory, hosts: int) -> Callable[..., Broker]:
+def _journaling(directory: RunDirectory, hosts: Iterable[int]) -> Callable[..., Broker]:
     """Makes brokers that write their inputs to journals/N.journal, all lives of a node in one file."""
-    journals = [directory.journal(host) for host in range(hosts)]
+    journals = {host: directory.journal(host) for host in hosts}
     return lambda host, *rest: JournaledBroker(journals[host], host, *rest)
 
 

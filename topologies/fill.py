@@ -122,7 +122,7 @@ def _ids(path: Path, tables: Tables) -> tuple[list[str], set[str]]:
         return known[value]
 
     for place, table in _naming(tables):
-        for key in ("host", "hosts", "link", "from", "to"):
+        for key in ("host", "hosts", "link", "from", "to", "roam"):
             if key in table:
                 table[key] = resolve(table[key], (*place, key))
     each = _table(_table(tables, "hosts"), "each") if "each" in _table(tables, "hosts") else {}
@@ -134,8 +134,8 @@ def _ids(path: Path, tables: Tables) -> tuple[list[str], set[str]]:
 
 def _naming(tables: Tables) -> list[tuple[tuple, Tables]]:
     """Every table that names hosts, with its place."""
-    found = []
     workload, radio = _table(tables, "workload"), _table(tables, "radio")
+    found: list[tuple[tuple, Tables]] = [(("workload",), workload)]
     for place, rows in (
         (("workload", "subscribe"), workload.get("subscribe")),
         (("workload", "publish"), workload.get("publish")),

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from topologies.section import AsTuple, Hosts, NotNegative, Positive, Section
+from topologies.section import AsTuple, Host, Hosts, NotNegative, Positive, Section
 
 MOST_FILTERS = 1024  # that a node holds for one client
 
@@ -64,5 +64,8 @@ class Workload(Section):
     )
     payload: int = Field(0, ge=0, le=32_768, description="bytes: put on top of each event")
     start: NotNegative = Field(0.0, description="s: when the generator begins")
+    roam: Annotated[tuple[Host, ...], AsTuple] = Field(
+        (), description="by id or name: hosts that are clients only, attach to a broker by radio and move on"
+    )
     subscribe: Annotated[tuple[Subscribe, ...], AsTuple] = Field((), description="explicit subscriptions")
     publish: Annotated[tuple[Publish, ...], AsTuple] = Field((), description="explicit events")
