@@ -6,6 +6,7 @@ shuffle partitions, no web page, a compiler that starts fast. Nothing of it list
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from contextlib import contextmanager
@@ -16,6 +17,9 @@ from pyspark.sql import SparkSession
 from analysis.errors import AnalysisError
 
 EMBEDDED = "local[*]"
+# as SparkContext reads them (its regular expressions, and the schemes of its cluster managers)
+_MASTER = re.compile(r"local(\[([0-9]+|\*)(, *[0-9]+)?\])?|local-cluster\[ *[0-9]+ *, *[0-9]+ *, *[0-9]+ *\]|yarn"
+                     r"|spark://[^\s/:,]+:[0-9]+(,[^\s/:,]+:[0-9]+)*|k8s://\S+")
 
 _COMMON = {
     "spark.app.name": "roamcast",
@@ -55,11 +59,19 @@ _EMBEDDED = {
 }
 
 
+def check_master(master: str | None) -> None:
+    """Whether a master's name has the form of one; whether it is there shows when Spark starts. Raises AnalysisError."""
+    if master is not None and not _MASTER.fullmatch(master):
+        raise AnalysisError(f"{master!r} is no Spark master; give spark://HOST:PORT, local[N], yarn or k8s://HOST:PORT, or "
+                            "leave --master out for the embedded one")
+
+
 def session(master: str | None = None) -> SparkSession:
     """The running session, or a new one on `master` (any Spark master URL; embedded when None).
 
     Raises AnalysisError when Spark cannot start, with what Java said.
     """
+    check_master(master)
     running = SparkSession.getActiveSession()
     if running is not None and master in (None, running.sparkContext.master):
         return running
@@ -69,6 +81,8 @@ def session(master: str | None = None) -> SparkSession:
     settings = dict(_COMMON)
     if master.startswith("local"):
         settings |= _EMBEDDED
+        # it looks for an address of this machine's name before it reads its settings, and the name may have none
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.master(master)
     for key, value in settings.items():
         builder = builder.config(key, value)
@@ -101,7 +115,16 @@ def _quiet():
 
 
 def _why(master: str, error: Exception, said) -> str:
+    """What went wrong, in a line: the last that Java said when it ended, or what came back from it."""
+    if "JAVA_GATEWAY_EXITED" not in str(error):
+        told = [line.strip() for line in str(error).splitlines() if line.strip()]
+        named = [line.removeprefix(": ") for line in told if line.startswith(": ")]  # as Py4J does
+        what = (named or told or [type(error).__name__])[0]
+        if "on a stopped SparkContext" in what:  # what is left when nobody has answered for a minute
+            what = "no master answers there"
+        return f"Spark does not start on {master}: {what}"
     said.seek(0)
-    lines = [line for line in said.read(65536).decode(errors="replace").splitlines() if line.strip()]
-    hint = lines[-1].strip() if lines else str(error).splitlines()[0]
-    return f"Spark does not start on {master}: {hint}; Spark 4 needs Java 17 or later (JAVA_HOME or java on PATH)"
+    lines = [line.strip() for line in said.read(65536).decode(errors="replace").splitlines()]
+    hints = [line for line in lines if line and not line.startswith(("at ", "... "))]  # no calls
+    return (f"Spark does not start on {master}: {hints[-1] if hints else 'Java ended'}; Spark 4 needs Java 17 or later "
+            "(JAVA_HOME or java on PATH)")

@@ -32,6 +32,7 @@ def run(args: argparse.Namespace) -> int:
     import topologies
     from cli import progress, watch
 
+    check_master(args.master)
     given = {"run.world": args.world, "run.seed": args.seed, "run.journal": args.journal or None}
     scenario = load(args.scenario, {key: value for key, value in given.items() if value is not None})
     if args.watch and scenario.run.world == "sim":
@@ -107,6 +108,19 @@ def _judged(manifest: dict) -> str:
     bar = "=" * 78
     return "\n".join([bar, "THIS RUN IS NOT VALID: its numbers are about the machine, not about the network.",
                       *(f"  - {reason}" for reason in because), bar, ""])
+
+
+def check_master(master: str | None) -> None:
+    """Before hours of a run: whether the analysis after it could begin. UserError if not."""
+    if master is None:
+        return
+    from analysis import AnalysisError
+    from analysis.session import check_master as check
+
+    try:
+        check(master)
+    except AnalysisError as error:
+        raise UserError(str(error)) from None
 
 
 def analyse(paths: list[Path], master: str | None, out: Path | None = None) -> None:

@@ -208,6 +208,7 @@ def test_a_runs_name_is_never_a_path(name, folder):
 
 WORDS = [["run"], ["run", "a.toml", "b.toml"], ["run", "a.toml", "--seed", "x"], ["run", "a.toml", "--out"],
          ["run", "walk.toml", "--seed", "-1"], ["run", "walk.toml", "--world", "mars"], ["run", "walk.toml", "--out", ""],
+         ["run", "walk.toml", "--master", "spark://here"],
          ["run", "walk.toml", "--out", "walk.toml/x"], ["run", "walk.toml", "--bogus"], ["check"], ["check", "."],
          ["analyse"], ["analyse", "gone"], ["analyse", "walk.toml"], ["analyse", ""],
          ["analyse", "gone", "--out", "means.txt"], ["analyse", "\x1b[31mred", "--out", "gone/means.csv"], ["replay"], ["replay", "."],
