@@ -22,7 +22,7 @@ def make(plan: Plan, host: int, channel: Channel) -> None:
     prober = probe.Socket(host)
     while (order := channel.receive()) is not None:
         if "probe" in order:
-            channel.send({"heard": prober.round(order["probe"], plan.hosts)})
+            channel.send({"heard": prober.round(*order["probe"])})
             continue
         prober.close()
         if order["node"]:

@@ -78,8 +78,16 @@ def enter_namespaces() -> None:
         Path("/proc/self/uid_map").write_text(f"0 {user} 1")
         Path("/proc/self/gid_map").write_text(f"0 {group} 1")
     except OSError as error:
-        raise Unsupported("an ordinary user needs user namespaces for this world, and this system refuses "
-                          f"them ({error.strerror}); run as root, or use --world sim") from None
+        raise Unsupported(_no_user_namespaces(user, error)) from None
+
+
+def _no_user_namespaces(user: int, error: OSError) -> str:
+    why = "none are left or allowed" if error.errno == errno.ENOSPC else error.strerror
+    if user == 0:
+        return (f"root has not root's rights here, as in a container, and no user namespaces either ({why}); give it "
+                "the capability SYS_ADMIN, or use --world sim")
+    return (f"an ordinary user needs user namespaces for this world, and this system refuses them ({why}); run as "
+            "root, or use --world sim")
 
 
 def open_tap(name: str, index: int) -> int:

@@ -3,7 +3,7 @@
 Every host broadcasts a UDP datagram through its kernel, its TAP and the medium, with the hosts at
 their places of time 0, one host after the other; all listen. What was heard must be what the
 trace and the radio model say, computed here apart from the medium: pairs in range must hear each
-other, pairs out of range must not. Lossy links are asked several times.
+other, pairs out of range must not. Lossy links are asked several times, and longer where the machine is busy.
 """
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from emulation.propagation import LogDistance, UnitDisk
 PORT = 4711  # UDP; nothing else runs yet
 MAGIC = b"roamcast probe "
 SLOT = 0.001  # s between two hosts' turns
-SETTLE = 0.25  # s for the last ones to be heard
-ROUNDS = 8  # before a pair that was not heard is a disagreement
+SETTLES = 0.25, 0.25, 0.25, 0.25, 0.25, 0.5, 1.0, 2.0  # s for the last ones to be heard, a round each
 CERTAIN = 0.9  # of a frame: a link as good as that is heard in one of so many rounds
 EDGE = 1e-6  # m about the range, where rounding decides
 FAR = 1e9  # m: where hosts are put that the trace has not brought yet
@@ -40,9 +39,9 @@ class Socket:
     def close(self) -> None:
         self._socket.close()
 
-    def round(self, begins: float, hosts: int) -> list[int]:
-        """Send in turn, listen to all; whom this host heard. `begins`: of the monotonic clock."""
-        turn, ends = begins + self._host * SLOT, begins + hosts * SLOT + SETTLE
+    def round(self, begins: float, ends: float) -> list[int]:
+        """Send in turn, listen to all; whom this host heard. Both times are the monotonic clock's."""
+        turn = begins + self._host * SLOT
         heard: set[int] = set()
         sent = False
         while (now := time.monotonic()) < ends:

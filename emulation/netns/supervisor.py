@@ -68,11 +68,12 @@ class Supervisor:
         propagation = propagation_of(plan.scenario.radio, plan.movement, plan.scenario.run.seed)
         expected = probe.reception(plan.movement, plan.scenario.radio, propagation, plan.late())
         heard: list[set[int]] = [set() for _ in range(plan.hosts)]
-        for _ in range(probe.ROUNDS):
+        for settle in probe.SETTLES:
             begins = time.monotonic() + PROBE_LEAD[0] + PROBE_LEAD[1] * plan.hosts
-            self._medium.send({"probe": begins + plan.hosts * probe.SLOT + probe.SETTLE})
+            ends = begins + plan.hosts * probe.SLOT + settle
+            self._medium.send({"probe": ends})
             for host in hosts.all:
-                host.channel.send({"probe": begins})
+                host.channel.send({"probe": [begins, ends]})
             for host in hosts.all:
                 heard[host.number].update(hosts.answer(host, "heard")["heard"])
             if probe.complete(heard, expected):

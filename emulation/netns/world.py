@@ -111,6 +111,9 @@ def run(scenario, out: Path | None = None, progress: Callable[[runner.Progress],
         caller.fidelity = {"real_time": True, "valid": False, "invalid_because": [reason]}
         if caller.epoch is None:
             raise  # there is nothing to analyse
+    except KeyboardInterrupt:
+        outcome = rundir.INTERRUPTED
+        raise
     except BaseException as error:
         reason = f"{type(error).__name__}: {error}"
         raise
@@ -155,16 +158,16 @@ class _Caller:
         plan.neighbors = (netlink.permanent_neighbors(plan.hosts)
                           if plan.scenario.netns.neighbors == "permanent" else b"")
         here, there = Channel.pair()
-        pid = _start(plan, there)
-        there.close()
-        try:
-            with runner.stop_on_interrupt(self):
+        with runner.stop_on_interrupt(self):
+            pid = _start(plan, there)
+            there.close()
+            try:
                 self._listen(here)
-            _ends_by_itself(pid)
-        finally:
-            here.close()
-            _end(pid)
-            plan.poll.close()
+                _ends_by_itself(pid)
+            finally:
+                here.close()
+                _end(pid)
+                plan.poll.close()
 
     def _listen(self, supervisor: Channel) -> None:
         told = False
@@ -220,6 +223,8 @@ def _start(plan: Plan, channel: Channel) -> int:
         return pid
     try:
         os.setpgid(0, 0)  # Ctrl-C is for the caller alone
+        for number in (signal.SIGINT, signal.SIGTERM):  # and what it does about that, too
+            signal.signal(number, signal.SIG_DFL)
         kernel.enter_namespaces()
         kernel.die_with_parent(caller)
         between = os.getpid()
