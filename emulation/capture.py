@@ -34,6 +34,11 @@ _FIRST = int(IPv4Address("10.0.0.1"))
 _IPV4, _DO_NOT_FRAGMENT, _TTL, _PROTOCOL_UDP = 0x0800, 0x4000, 1, 17
 
 
+def file_header(link_type: int) -> bytes:
+    """What a pcap file with nanosecond stamps begins with."""
+    return _FILE_HEADER.pack(MAGIC, 2, 4, 0, 0, SNAP_LENGTH, link_type)
+
+
 def address(host: int) -> IPv4Address:
     """The IPv4 address of a host."""
     return IPv4Address(_FIRST + host)
@@ -74,7 +79,7 @@ class Captures:
 
     def __init__(self, folder: Path, hosts: int, port: int, epoch: float) -> None:
         """`epoch`: the wall clock (s since 1970) at time 0 of the run."""
-        head = _FILE_HEADER.pack(MAGIC, 2, 4, 0, 0, SNAP_LENGTH, self.link_type)
+        head = file_header(self.link_type)
         self._files = [AppendOnly(folder / f"{host}.pcap", head) for host in range(hosts)]
         self._pieces = [file.pieces for file in self._files]  # filled here, one list for each radio
         self._most_held = min(HELD, HELD_EACH * hosts)

@@ -18,8 +18,9 @@ from emulation.clock import Clock
 from emulation.hwsim import frames, genetlink, radio
 from emulation.hwsim.medium import RadioFrame, RadioMedium
 from emulation.medium import Frame
-from emulation.netns import addresses, kernel
+from emulation.netns import addresses
 from tests.emulation.air import line, standing
+from tests.emulation.spaces import elsewhere
 from topologies.scenario import LogDistanceRadio, RadioLink, UnitDiskRadio
 
 FAMILY = 30
@@ -224,25 +225,6 @@ def test_frames_of_other_worlds_stay_as_they_are(tmp_path):
 
 
 # ---- bad input -----------------------------------------------------------------------------------
-def elsewhere(job) -> str:
-    """What a job raises in a network namespace of its own, as "Kind: text"; empty for nothing."""
-    reading, writing = os.pipe()
-    if os.fork() == 0:
-        said = ""
-        try:
-            kernel.unshare(kernel.CLONE_NEWNET)
-            job()
-        except BaseException as error:
-            said = f"{type(error).__name__}: {error}"
-        os.write(writing, said.encode())
-        os._exit(0)
-    os.close(writing)
-    with open(reading, "rb") as answer:
-        said = answer.read().decode()
-    os.wait()
-    return said
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make a network namespace")
 def test_a_radio_that_never_joins_is_told():
     said = elsewhere(lambda: radio.await_carrier("lo", 0.1))  # down, as it is in a new namespace

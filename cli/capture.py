@@ -1,0 +1,43 @@
+"""`roamcast capture`: what an interface sees, into a pcap file, until Ctrl-C; with --monitor what its radio hears, with signals."""
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+HELP = "write what an interface sees to a capture, with --monitor all that its radio hears"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("interface", help="such as wlan0")
+    parser.add_argument("--out", type=Path, metavar="FILE", required=True, help="the pcap file to make")
+    parser.add_argument("--monitor", action="store_true",
+                        help="hear all on the channel, with rates and signals, where the radio has monitor mode")
+    parser.add_argument("--seconds", type=float, metavar="S", help="end by itself after so long")
+
+
+def run(args: argparse.Namespace) -> int:
+    import signal
+    from contextlib import nullcontext
+
+    from cli.errors import FAILED, UserError
+    from emulation.records import DiskFull
+    from emulation.sniffer import Monitor, Sniffer, SnifferError, going_until
+
+    stop: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: stop.append(number))
+    try:
+        with Monitor(args.interface) if args.monitor else nullcontext(args.interface) as name:
+            sniffer = Sniffer(name, args.out)
+            sniffer.run(going_until(stop, args.seconds))
+    except SnifferError as error:
+        raise UserError(str(error)) from None
+    except FileExistsError:
+        raise UserError(f"{args.out}: exists already; choose another with --out, or remove it") from None
+    except DiskFull as error:
+        print(f"The disk is full ({error}): the capture ends here")
+        return FAILED
+    except OSError as error:
+        raise UserError(f"{args.out}: {error.strerror}; choose another with --out") from None
+    print(f"{args.out}: {sniffer.frames:,} frames of {name}; {sniffer.dropped:,} dropped by the kernel")
+    return 0
