@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from node import wire
 from node.ids import NodeId, Peer
+from node.parts import Parts
 
 
 class Courier:
@@ -16,11 +17,13 @@ class Courier:
 
     def __init__(self, core) -> None:
         self._core = core
+        self._parts = Parts(core.env.now)
         self.relayed_messages: dict[type, Callable] = {wire.Routed: self._routed}
 
     def send(self, route: tuple[NodeId, ...], message: wire.Message) -> None:
         """From this node, the first of the route, to the last."""
-        self._pass_on(1, wire.Routed(route, message))
+        for part in self._parts.cut(message):
+            self._pass_on(1, wire.Routed(route, part))
 
     def _pass_on(self, at: int, message: wire.Routed) -> None:
         self._core.relay_to(message.route[at], message, lambda: self._core.dropped("not_relayed"))
@@ -32,5 +35,13 @@ class Courier:
             self._core.dropped("bad_route")
         elif at + 1 < len(route):
             self._pass_on(at + 1, message)
+        elif type(message.message) is wire.Part:
+            try:
+                whole = self._parts.put(route[0], message.message)
+            except wire.Malformed as error:
+                self._core.dropped(error.reason)
+                return
+            if whole is not None:
+                self._core.routed_message(route, whole)
         else:
             self._core.routed_message(route, message.message)

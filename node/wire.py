@@ -539,6 +539,7 @@ SubscriberPull = _message("SUBSCRIBER_PULL")
 PublisherPull = _message("PUBLISHER_PULL")
 Counters = _message("COUNTERS")
 Once = _message("ONCE")
+Part = _message("PART")
 EVENTS = frozenset({Event, TaggedEvent})  # both begin with the fields of Event
 
 _missing = ", ".join(f'`{table.class_name} = _message("{table.name}")`'

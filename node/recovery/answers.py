@@ -9,9 +9,10 @@ from collections import OrderedDict, deque
 
 from node import wire
 from node.ids import EventId, NodeId
+from node.recovery.cache import size_of
 
 WAITING = 512  # answers that wait
-AT_ONCE = 8  # that leave together ...
+AT_ONCE, BYTES = 8, 16384  # that leave together, and their bytes ...
 PACE = 0.02  # s, ... this often
 REMEMBERED = 4096  # answers given lately
 
@@ -44,9 +45,13 @@ class Answers:
             self._core.env.call_later(0.0, self._send)
 
     def _send(self) -> None:
+        room = BYTES
         for _ in range(min(AT_ONCE, len(self._waiting))):
             route, event = self._waiting.popleft()
             self._core.relay(route, wire.GossipAnswer(event))
+            room -= size_of(event)
+            if room < 0:
+                break
         self._running = bool(self._waiting)
         if self._running:
             self._core.env.call_later(PACE, self._send)
