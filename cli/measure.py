@@ -96,6 +96,6 @@ class _Measure:
         involvement = None if tally.treeless else Involvement()
         observe(scenario, tally.record, involvement)
         numbers = {key: None if math.isnan(value) else value for key, value in tally.numbers(self._known).items()}
-        return {"numbers": numbers, "records": dict(sorted(tally.counts.items())),
+        return {"numbers": numbers, "records": dict(sorted(tally.counts.items())), "link_messages": numbers["messages"],
                 "involved": involvement.lost(scenario.run.warm_up) if involvement else [],
                 "cpu": round(time.process_time() - began, 3)}

@@ -28,7 +28,8 @@ def write(path: Path, evaluation: Evaluation, panels: tuple[Panel, ...], drawing
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True, trim_blocks=True,
                                      lstrip_blocks=True)
     path.write_text(environment.get_template("reproduction.html").render(
-        title=evaluation.title, figures=figures, tables=tables, seeds=seeds, rule=RULES[rule],
+        title=evaluation.title, figures=figures, tables=tables, seeds=seeds,
+        rule=RULES[rule] if any(panel.seed == "seed" for panel in panels) else None,
         general=[one for one in verdicts if one.figure not in map(str, evaluation.figures)],
         counts=Counter(one.verdict for one in verdicts).most_common(),
         style=(_TEMPLATES / "report.css").read_text()), encoding="utf-8")
