@@ -6,7 +6,8 @@ import json
 from analysis.run import LONGEST, Run
 from analysis.sides import flat
 
-WORLDS = {"sim": "simulated (sim)", "netns": "in real time (netns)", "hwsim": "in real time (hwsim)"}
+WORLDS = {"sim": "simulated (sim)", "netns": "in real time (netns)", "hwsim": "in real time (hwsim)",
+          "field": "in the field"}
 MOST_LINES = 500  # of the scenario that the page holds
 LONGEST_VALUE = 200  # characters
 
@@ -38,7 +39,7 @@ def facts(run: Run) -> list[tuple[str, str]]:
         f"the model {mobility.get('model', '')} by the seed"
     machine, packages = (manifest.get(key) if isinstance(manifest.get(key), dict) else {} for key in ("machine", "packages"))
     lines = [("version", version), ("world", WORLDS.get(run.world, run.world)), ("seed", str(run.seed)),
-             ("movement", f"{made}; as it was replayed: trace.movements.gz"),
+             ("movement", f"{made}; as it was replayed: trace.movements.gz" if mobility else "not recorded"),
              ("started", str(manifest.get("started") or "")), ("stopped", str(manifest.get("stopped") or "")),
              ("machine", ", ".join(f"{k} {v}" for k, v in machine.items())),
              ("packages", ", ".join(f"{k} {v}" for k, v in packages.items()))]

@@ -26,6 +26,7 @@ from node.shell.logs import pieces
 MOST_ID = 9_999  # the analysis has a row for every id up to the highest
 MOST_CLOCKS = 60  # that a manifest names
 DEADLINE, GRACE = 10.0, 5.0  # s, as a scenario's
+LATEST = 1e10  # s, of unix time: the year 2286
 TELLING = ("node_started", "clock", "datagram_sent", "datagram_heard", "published", "delivered")
 _HEAD = re.compile(rb'\{"t":(-?\d+(?:\.\d*)?(?:e-?\d+)?),"node":(\d{1,10}),"kind":"(\w+)"')
 
@@ -150,7 +151,7 @@ class _Gathered:
             if record is not None:
                 try:
                     self._note(name, life, t, record)
-                except (KeyError, TypeError, ValueError):
+                except (KeyError, TypeError, ValueError, AttributeError):
                     continue  # damaged: it tells nothing
         first = pieces(path)[:1]
         if first and first[0].suffix != ".1":
@@ -159,17 +160,24 @@ class _Gathered:
     def _note(self, name: LifeId, life: Life, t: float, record: dict) -> None:
         match record["kind"]:
             case "clock":
-                life.wall = record["wall"] - t
+                life.wall = _number(record["wall"]) - t
             case "datagram_sent":
-                life.sent[record["counter"]] = t
+                life.sent[int(record["counter"])] = t
             case "datagram_heard":
-                life.heard[record["other"], record["epoch"]].append((record["counter"], t))
+                life.heard[int(record["other"]), int(record["epoch"])].append((int(record["counter"]), t))
             case "published":
-                self.published[record["event"]] = name, t
+                self.published[str(record["event"])] = name, t
             case "delivered":
                 source, epoch, _ = map(int, record["event"].split("."))
                 if (source, epoch) != name:
-                    life.followed[source, epoch].append((record["published"], t))
+                    life.followed[source, epoch].append((_number(record["published"]), t))
+
+
+def _number(value: object) -> float:
+    """A time as a record can hold it. Raises ValueError or TypeError."""
+    if not 0 <= float(value) < LATEST:
+        raise ValueError
+    return float(value)
 
 
 class _Writer:
@@ -200,7 +208,7 @@ class _Writer:
     def _delivered(self, raw: bytes, t: float) -> bytes:
         """By the run's time on both sides; what clocks that are a little off put before its publication is put there."""
         record = _parsed(raw) or {}
-        publisher, at = self._published.get(record.get("event"), (None, 0.0))
+        publisher, at = self._published.get(str(record.get("event")), (None, 0.0))
         if publisher is not None:
             began = max(self._clocks[publisher].run_time(at), 0.0)
             if t < began:
