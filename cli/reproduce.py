@@ -1,7 +1,8 @@
-"""`roamcast reproduce`: a paper's evaluation run again, drawn, and laid beside what the paper states."""
+"""`roamcast reproduce`: an evaluation run again, drawn, and laid beside what its paper states."""
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -10,16 +11,26 @@ from pathlib import Path
 
 from cli.errors import UserError
 
-HELP = "run a paper's evaluation again and compare: dynamic-topology"
+HELP = "run a paper's evaluation again and compare: dynamic-topology, epidemic"
 SHORT = 1  # exit code: some runs are missing
 LINES = 20  # of progress, where the output is no terminal
 
 
+# name -> what it is, its figures, and where it stands
+EVALUATIONS = {
+    "dynamic-topology": ("cugola-frey-murphy-picco-dynamic-topology, section V", "12 to 29",
+                         "analysis.reproduction.dynamic_topology", "DYNAMIC_TOPOLOGY"),
+    "epidemic": ("recovery by the algorithms of costa-epidemic-reliability",
+                 "loss, interval, buffer, gossip, patterns, subscribers, radio, once", "analysis.reproduction.epidemic",
+                 "EPIDEMIC"),
+}
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paper", choices=["dynamic-topology"],
-                        help="cugola-frey-murphy-picco-dynamic-topology, section V")
-    parser.add_argument("--figure", action="append", metavar="N",
-                        help="12 to 29; may be repeated (default: all)")
+    parser.add_argument("paper", choices=list(EVALUATIONS), help="; ".join(
+        f"{name}: {about}" for name, (about, *_) in EVALUATIONS.items()))
+    parser.add_argument("--figure", action="append", metavar="FIGURE", help="; ".join(
+        f"{name}: {figures}" for name, (_, figures, *_) in EVALUATIONS.items()) + "; may be repeated (default: all)")
     parser.add_argument("--seeds", type=int, default=30, metavar="N", help="runs a point (default: 30)")
     parser.add_argument("--replacement", choices=["uniform", "shared", "seeker"], default="seeker",
                         help="which link takes a broken one's place, which the paper does not say: any that "
@@ -33,21 +44,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0: done; 1: some runs are missing, the page says which; 2: nothing could be started; 130: Ctrl-C."""
     from analysis import AnalysisError
-    from analysis.reproduction.dynamic_topology import DYNAMIC_TOPOLOGY
     from analysis.reproduction.reproduce import reproduce
+
+    *_, module, name = EVALUATIONS[args.paper]
+    evaluation = getattr(importlib.import_module(module), name)
 
     began = time.monotonic()
     try:
         with _progress() as report:
-            found = reproduce(DYNAMIC_TOPOLOGY, args.out, args.figure or (), args.seeds, args.master, args.replacement,
-                              report)
+            found = reproduce(evaluation, args.out, args.figure or (), args.seeds, args.master, args.replacement, report)
     except AnalysisError as error:
         raise UserError(str(error)) from None
     print(f"{found.done} runs in {time.monotonic() - began:.0f} s"
           + (f", {found.damaged} of them because their result was damaged" if found.damaged else "")
           + (f", {found.retried} that had failed" if found.retried else ""))
     for figure, says, measured, verdict in found.verdicts:
-        place = figure if not figure.isdigit() else f"figure {figure}"
+        place = f"figure {figure}" if figure in map(str, evaluation.figures) else figure
         print(f"{verdict:<10} {place}: {says}\n{'':<11}{measured}")
     for line in found.tables.missing[:5]:
         print(f"missing: {line}", file=sys.stderr)

@@ -5,6 +5,7 @@ has one of its own. This core offers what node/broker.py offers to these parts a
 """
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from heapq import heappush
@@ -12,9 +13,10 @@ from heapq import heappush
 from emulation.overlay.events import PatternTable
 from emulation.overlay.network import End, Network, Timer, loses
 from node import wire
-from node.broker import RECONCILERS, STRATEGIES
+from node.broker import RECONCILERS, RECOVERIES, STRATEGIES
 from node.config import NodeConfig
 from node.ids import LinkId, NodeId, Peer
+from node.recovery import Recovery
 
 
 class Env:
@@ -51,20 +53,32 @@ class Dispatcher:
         self._network = network
         self._peers = peers
         self._bit = 1 << node
+        self.recovery: Recovery | None = RECOVERIES[config.recovery](self) if config.recovery != "none" else None
         self.routing = STRATEGIES[config.strategy](self)
         self.routing.table = PatternTable()
         self.reconciler = RECONCILERS[config.reconcile](self)
-        self.handlers: dict[type, Callable] = {**self.routing.link_messages, **self.reconciler.link_messages}
+        self.since: dict[bytes, float] = {}  # what the client wants -> s, from when on
+        parts = [self.routing, self.reconciler] + ([self.recovery] if self.recovery else [])
+        self.handlers: dict[type, Callable] = {
+            kind: handler for part in parts for kind, handler in part.link_messages.items()}
+        self.routed: dict[type, Callable] = {
+            kind: handler for part in parts[1:] for kind, handler in part.routed_messages.items()}
 
     # ---- services ---------------------------------------------------------------------------------
     def send(self, links: Sequence[LinkId], message: wire.Message) -> None:
         network = self._network
-        if type(message) is wire.Event:
+        kind = type(message)
+        if kind in wire.EVENTS:
             takes = network.event_time
             count = len(links)
             network.events += count
             network.messages += count
             loss, salt = network.loss, message[5].salt
+            if kind is wire.TaggedEvent:
+                takes += network.account_recovery(message, count)
+        elif message.family == "recovery":
+            takes = network.account_recovery(message, len(links))
+            loss, salt = network.loss, network.salt()
         else:
             loss = salt = 0
             takes = network.account(message, len(links))
@@ -83,12 +97,28 @@ class Dispatcher:
     def relay(self, route: Sequence[NodeId], message: wire.Message) -> None:
         """Out of band: one hop, whatever the tree is like."""
         network, route = self._network, tuple(route)
-        receiver = self._peers[route[-1]]
-        handler = receiver.reconciler.routed_messages[type(message)]
-        network.call_at(network.time + network.account(message, 1), lambda: handler(route, message), network.cause)
+        if message.family == "recovery":
+            takes = network.account_recovery(message, 1)
+            if loses(network.salt(), 0, network.loss):
+                return
+        else:
+            takes = network.account(message, 1)
+        handler = self._peers[route[-1]].routed[type(message)]
+        network.call_at(network.time + takes, lambda: handler(route, message), network.cause)
 
     def deliver(self, client: str, event: wire.Event) -> None:
         event[5].got |= self._bit
+
+    def deliver_recovered(self, event: wire.Event) -> int:
+        """To the one client, if it wanted the event when it was published."""
+        text = event[5]
+        if not any(self.since.get(key, math.inf) <= text.at for key in text.patterns):
+            return 0
+        if not text.got & self._bit:
+            self._network.late.append(self._network.time - text.at)
+        text.got |= self._bit
+        text.recovered |= self._bit
+        return 1
 
     def add_link(self, link: LinkId, held: Sequence[bytes] = ()) -> None:
         self.routing.add_link(link, held)

@@ -19,10 +19,19 @@ NAME = "text"
 CLIENT = "client"  # the one local client of a dispatcher that subscribes
 
 
+class Pattern(Filter):
+    """A filter that asks the event, which knows its patterns."""
+
+    __slots__ = ()
+
+    def matches(self, attributes: Text) -> bool:
+        return self.hash in attributes.patterns
+
+
 @cache
-def pattern(number: int) -> Filter:
+def pattern(number: int) -> Pattern:
     """The filter of a pattern: printable ASCII first, then the Latin and Greek letters and beyond."""
-    return Filter([Constraint(NAME, "contains", (character(number),))])
+    return Pattern([Constraint(NAME, "contains", (character(number),))])
 
 
 def character(number: int) -> str:
@@ -34,11 +43,11 @@ class Text(dict):
 
     `patterns`: hashes of the filters it matches. `trail`: the link ends it went over, in order of arrival.
     `salt`: decides on which links it is lost (network.loses).
-    `got`: bit n is set when it was delivered to dispatcher n. `wanted`: the same for those of the core that
+    `got`: bit n is set when it was delivered to dispatcher n, of `recovered` when it was lost before. `wanted`: the same for those of the core that
     had subscribed when it was published, its publisher excepted.
     """
 
-    __slots__ = ("at", "got", "patterns", "salt", "source", "trail", "wanted")
+    __slots__ = ("at", "got", "patterns", "recovered", "salt", "source", "trail", "wanted")
 
     def __init__(self, at: float, source: int, numbers: list[int], salt: int = 0) -> None:
         super().__init__(text="".join(map(character, numbers)))
@@ -48,6 +57,7 @@ class Text(dict):
         self.patterns: list[FilterHash] = [pattern(number).hash for number in set(numbers)]
         self.trail: list[int] = []
         self.got = 0
+        self.recovered = 0
         self.wanted = 0
 
 
@@ -106,6 +116,10 @@ class PatternTable(SubscriptionTable):
             links = sorted(hop for hop in hops if hop != CLIENT)
             meaning = self._meaning[found] = links, [CLIENT] if CLIENT in hops else []
         return meaning[0].copy(), meaning[1]
+
+    def matching(self, attributes: Text) -> list[FilterHash]:
+        """Hashes of the filters that the event matches."""
+        return [key for key in attributes.patterns if key in self._masks]
 
 
 def useful(text: Text, ends: list[tuple[int, int]]) -> int:

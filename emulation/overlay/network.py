@@ -2,17 +2,19 @@
 
 cugola-frey-murphy-picco-dynamic-topology, section V-A: links of 10 Mbit/s, error-free unless a rate is given at which they
 lose events. A message takes its size over the bandwidth, behind what was sent before it in the same
-direction; messages under way when their link breaks are lost. Out-of-band messages (ACTIVATE) go as over a link
-of their own.
+direction; messages under way when their link breaks are lost. Out-of-band messages (ACTIVATE, the answers of recovery) go as
+over a link of their own. Of recovery nothing is repeated, so what links lose of it is lost.
 
 Every action has a cause, the reconfiguration that it comes from or -1: it is inherited by the messages that
 are sent and the timers that are set meanwhile, so overlapping reconfigurations can be told apart.
 """
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from heapq import heappop, heappush
 
+from emulation.overlay.sizes import SINGLE, numbers, patterns
 from node import wire
 from node.ids import LinkId
 
@@ -71,7 +73,7 @@ class Network:
     """Time, the heap, and what was counted. An entry is (time, order, end or None, message or action, cause)."""
 
     def __init__(self, bandwidth: float, pattern_bits: float, event_bits: float, control_bits: float,
-                 loss: float = 0.0) -> None:
+                 number_bits: float = 32.0, loss: float = 0.0, chance: random.Random | None = None) -> None:
         self.time = 0.0
         self.loss = loss  # rate at which a link loses what is not repeated until it arrives
         self.cause = -1
@@ -81,10 +83,15 @@ class Network:
         self.messages = 0  # over links and out of band
         self.events = 0  # of them EVENT
         self.sent: dict[str, list[int]] = {}  # message type -> [messages, patterns in them]
+        self.recovery: dict[str, list[float]] = {}  # message type -> [messages, bits]; of TAGGED_EVENT those of its tags
+        self.late: list[float] = []  # s that recovered events were late
         self.involved: dict[int, set[int]] = {}  # reconfiguration -> dispatchers
         self.event_time = event_bits / bandwidth
         self._pattern_time = pattern_bits / bandwidth
         self._control_time = control_bits / bandwidth
+        self._bandwidth, self._event_bits, self._number_bits = bandwidth, event_bits, number_bits
+        self._control_bits = control_bits
+        self._chance = chance or random.Random(0)
 
     def call_at(self, time: float, action: Callable[[], None], cause: int) -> None:
         self.order += 1
@@ -97,20 +104,33 @@ class Network:
     def account(self, message: wire.Message, copies: int) -> float:
         """Count a message that is no event; how long one copy takes on a link, in s. A SUB of several patterns
         counts as the paper counts, which sends one for each."""
-        patterns = len(message[PATTERNS[type(message)]]) if type(message) in PATTERNS else 0
-        if type(message) is wire.Rec:
-            patterns += len(message.remove)
+        held = patterns(message)
         counts = self.sent.setdefault(message.name, [0, 0])
-        single = patterns if type(message) in SINGLE else 1
+        single = held if type(message) in SINGLE else 1
         counts[0] += copies * single
-        counts[1] += copies * patterns
+        counts[1] += copies * held
         self.messages += copies * single
-        return patterns * self._pattern_time or self._control_time
+        return held * self._pattern_time or self._control_time
+
+    def account_recovery(self, message: wire.Message, copies: int) -> float:
+        """Count a message of recovery, or the tags of an event that was counted; how long one copy takes, in s."""
+        bits = self._number_bits * numbers(message)
+        if type(message) is not wire.TaggedEvent:
+            self.messages += copies
+            bits += self._control_bits + (self._event_bits if type(message) is wire.GossipAnswer else 0.0)
+        counts = self.recovery.setdefault(message.name, [0, 0.0])
+        counts[0] += copies
+        counts[1] += copies * bits
+        return bits / self._bandwidth
+
+    def salt(self) -> int:
+        """For `loses`: of a message that is not the same whatever algorithm runs."""
+        return self._chance.getrandbits(64)
 
     def run(self, until: float) -> None:
         """All actions before `until`, by time and then in the order in which they were asked for."""
         heap = self.heap
-        event, involving = wire.Event, frozenset(INVOLVING)
+        events, involving = wire.EVENTS, frozenset(INVOLVING)
         while heap:
             item = heappop(heap)
             time, order, end, what, cause = item
@@ -123,7 +143,7 @@ class Network:
                 what()
             elif end.open:
                 kind = type(what)
-                if kind is event:
+                if kind in events:
                     what[5].trail.append(end.code)
                 elif kind in involving and cause >= 0:
                     self.involved[cause].add(end.receiver)
@@ -131,8 +151,3 @@ class Network:
         self.time = until
         if self.order > MOST:
             raise Storm(f"more than {MOST:,} actions by {self.time:.3f} s: messages that do not end")
-
-
-# Where a message's patterns stand in it, and which of them the paper sends one by one.
-PATTERNS = {wire.Sub: 0, wire.Unsub: 0, wire.SubFlush: 0, wire.Snapshot: 2, wire.Rec: 1, wire.InformedActivate: 3}
-SINGLE = frozenset((wire.Sub, wire.Unsub))

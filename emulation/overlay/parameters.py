@@ -11,12 +11,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from node.config import LIMITS
+from node.recovery import ALGORITHMS, EVICTIONS
+
 PROTOCOLS = ("strawman", "timed", "notified", "informed", "path")
 STRATEGIES = ("subscription", "event")  # the others need a root, or a radio
 TREES = ("balanced", "random")
 REPLACEMENTS = ("uniform", "shared", "seeker")
 NUMBERINGS = ("chance", "root", "leaves")
 FLUSHES = ("broadcast", "piggyback", "path")
+RECOVERY = ("recovery", "gossip_interval", "gossip_adaptive", "gossip_forward", "gossip_subscribers", "lost_patience",
+            "cache_bytes", "cache_lifetime", "cache_eviction")
+
+
+WANTED = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
 class OverlayError(ValueError):
@@ -52,17 +60,28 @@ class Parameters:
     core: float = 1.0  # share of the dispatchers that are the stable core
     bandwidth: float = 1e7
     loss: float = 0.0  # rate at which a link loses events, which nobody repeats
-    # not said by the paper
+    # costa-epidemic-reliability: the keys of a node's configuration; the paper gives no values
+    recovery: str = "none"
+    gossip_interval: float = 0.1  # s
+    gossip_adaptive: bool = False
+    gossip_forward: float = 0.9  # P_forward
+    gossip_subscribers: float = 0.5
+    lost_patience: float = 30.0  # s
+    cache_bytes: int = 262144
+    cache_lifetime: float = 120.0  # s
+    cache_eviction: str = "fifo"
+    # not said by the papers
     replacement: str = "seeker"  # which link takes a broken one's place: graph.Graph.replacement
     numbering: str = "chance"  # who has low numbers; a reconfiguration path begins at the lower old end
     churn: float = 1.0  # (un)subscriptions a second of each subscriber outside the core
     pattern_bits: float = 1000.0  # of a pattern in SUB, UNSUB, REC, ACTIVATE
     event_bits: float = 1000.0
     control_bits: float = 100.0  # of a message without patterns: Table II's tenth
+    number_bits: float = 32.0  # of a number in recovery's messages and tags: sizes.numbers
 
     def __post_init__(self) -> None:
         for key, choices in (("protocol", PROTOCOLS), ("strategy", STRATEGIES), ("flush", FLUSHES),
-                             ("tree", TREES), ("replacement", REPLACEMENTS),
+                             ("recovery", ("none", *ALGORITHMS)), ("cache_eviction", EVICTIONS), ("tree", TREES), ("replacement", REPLACEMENTS),
                              ("numbering", NUMBERINGS)):
             if getattr(self, key) not in choices:
                 raise OverlayError(f"{key}: found {getattr(self, key)!r}; one of {', '.join(choices)}")
@@ -74,10 +93,17 @@ class Parameters:
                 ("subscription_timer", 0, 60), ("duration", 0.5, 600), ("first", 0, self.duration),
                 ("last", self.first, self.duration), ("settled", 0, self.first), ("core", 0, 1),
                 ("bandwidth", 1e3, 1e12), ("churn", 0, 1000), ("pattern_bits", 1, 1e6), ("event_bits", 1, 1e6),
-                ("control_bits", 1, 1e6)):
+                ("control_bits", 1, 1e6), ("number_bits", 1, 1e6)):
             found = getattr(self, key)
             if not math.isfinite(found) or not least <= found <= most:
                 raise OverlayError(f"{key}: found {found:g}; from {least:g} to {most:g}")
+        for key in RECOVERY:
+            if key in LIMITS and not LIMITS[key][0] <= getattr(self, key) <= LIMITS[key][1]:
+                low, high = LIMITS[key]
+                raise OverlayError(f"{key}: found {getattr(self, key):g}; from {low:g} to {high:g}")
+        if self.strategy != "subscription" and self.recovery != "none":
+            raise OverlayError(f"recovery: found {self.recovery!r} with strategy {self.strategy!r}; it needs the tables of "
+                               "strategy subscription")
         if self.strategy != "subscription" and self.protocol != "strawman":
             raise OverlayError(f"protocol: found {self.protocol!r} with strategy {self.strategy!r}, which has no "
                                "subscription tables to reconcile; leave protocol at strawman")
@@ -92,13 +118,15 @@ class Parameters:
                 near = get_close_matches(key, kinds, 1, 0.5)
                 raise OverlayError(f"{key}: no such parameter{f'; did you mean {near[0]}?' if near else ''}")
             kind = kinds[key]
+            if kind is bool:
+                value = {"true": True, "false": False}.get(value, value)
             try:
                 chosen[key] = kind(value)
                 exact = kind is str or float(value) == chosen[key]
             except (TypeError, ValueError):
                 exact = False
-            if not exact or isinstance(value, bool):
-                raise OverlayError(f"{key}: found {value!r}; {'a whole number' if kind is int else 'a number'}")
+            if not exact or isinstance(value, bool) != (kind is bool):
+                raise OverlayError(f"{key}: found {value!r}; {WANTED[kind]}")
         return cls(**chosen)
 
     def as_dict(self) -> dict[str, object]:

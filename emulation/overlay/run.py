@@ -13,7 +13,7 @@ from emulation.overlay.dispatcher import Dispatcher
 from emulation.overlay.events import CLIENT, Text, draw, pattern, useful
 from emulation.overlay.graph import Graph
 from emulation.overlay.network import Network
-from emulation.overlay.parameters import Parameters
+from emulation.overlay.parameters import RECOVERY, Parameters
 from emulation.overlay.script import Reconfiguration, Script, Subscription, stream, write
 from node import wire
 from node.config import NodeConfig
@@ -41,7 +41,8 @@ class Run:
     def __init__(self, parameters: Parameters, script: Script) -> None:
         self.parameters, self.script = parameters, script
         self.network = Network(parameters.bandwidth, parameters.pattern_bits, parameters.event_bits,
-                               parameters.control_bits, parameters.loss)
+                               parameters.control_bits, parameters.number_bits, parameters.loss,
+                               stream(parameters, "losses of recovery"))
         self.records: dict[str, int] = {}
         self.dispatchers: list[Dispatcher] = []
         self.texts: list[Text] = []
@@ -51,11 +52,15 @@ class Run:
         config = NodeConfig(reconcile=parameters.protocol, strategy=parameters.strategy,
                             flush=parameters.flush, digest=False, activate_wait=WAIT, path_wait=WAIT,
                             unsubscription_timer=parameters.unsubscription_timer,
-                            subscription_timer=parameters.subscription_timer)
+                            subscription_timer=parameters.subscription_timer,
+                            retransmission=not parameters.loss, **{key: getattr(parameters, key) for key in RECOVERY})
         for node in range(parameters.dispatchers):
             chance = stream(parameters, "node", node)
             self.dispatchers.append(
                 Dispatcher(node, config, self.network, self.records, self.dispatchers, chance))
+        for dispatcher in self.dispatchers:
+            if dispatcher.recovery is not None:
+                dispatcher.recovery.start()
         self.tree = scripted.Script(parameters.dispatchers, self._notice)
         for a, b in script.edges:
             self.tree.join(a, b)
@@ -100,13 +105,15 @@ class Run:
         self.tree.replace(self._rids.pop(change), (path[0], path[turn]), (path[-1], path[turn + 1]))
 
     def _subscribe(self, change: Subscription) -> None:
-        routing, wanted = self.dispatchers[change.node].routing, pattern(change.pattern)
+        dispatcher, wanted = self.dispatchers[change.node], pattern(change.pattern)
         bit = 1 << change.node & self._core
         if change.wanted:
-            routing.subscribe(CLIENT, wanted)
+            dispatcher.since[wanted.hash] = change.at
+            dispatcher.routing.subscribe(CLIENT, wanted)
             self._wanted[wanted.hash] = self._wanted.get(wanted.hash, 0) | bit
         else:
-            routing.unsubscribe(CLIENT, wanted.hash)
+            del dispatcher.since[wanted.hash]
+            dispatcher.routing.unsubscribe(CLIENT, wanted.hash)
 
     def _publisher(self, node: int) -> None:
         parameters, chance = self.parameters, stream(self.parameters, "events", node)
@@ -133,23 +140,23 @@ class Run:
         network, parameters = self.network, self.parameters
         bins = round(parameters.duration / BIN)
         start = round(parameters.first / BIN)
-        before: dict[str, list[int]] = {}
+        before = recovery = {}
         messages, events = [], []
         for number in range(bins):
             if number == start:
-                before = {name: list(counts) for name, counts in network.sent.items()}
+                before, recovery = ({name: list(counts) for name, counts in sent.items()}
+                                    for sent in (network.sent, network.recovery))
             told = network.messages, network.events
             network.run(parameters.duration if number + 1 == bins else (number + 1) * BIN)
             messages.append(network.messages - told[0])
             events.append(network.events - told[1])
-        sent = {name: {"messages": m - before.get(name, (0, 0))[0], "patterns": p - before.get(name, (0, 0))[1]}
-                for name, (m, p) in sorted(network.sent.items())}
         whole = network.messages
         network.run(parameters.duration + BIN)  # events that are under way arrive
         return {
             "parameters": parameters.as_dict(),
             "reconfigurations": len(self.script.reconfigurations),
-            "sent": sent, "bin": BIN, "messages": messages, "events": events, **self._delivery(bins),
+            "sent": since(before, network.sent, "patterns"), "recovery": since(recovery, network.recovery, "bits"),
+            "late": quantiles(network.late), "bin": BIN, "messages": messages, "events": events, **self._delivery(bins),
             "distances": self._distances(), "involved": [len(found) for found in network.involved.values()],
             "path": [len(change.path) for change in self.script.reconfigurations],
             "records": dict(sorted(self.records.items())), "wrong": self.wrong(),
@@ -158,17 +165,19 @@ class Run:
         }
 
     def _delivery(self, bins: int) -> dict[str, list[int]]:
-        """By time of publication: events; dispatchers that got them; deliveries to the core that were due and made,
-        publishers themselves excepted; messages of the events that were misrouted."""
-        published, receivers, due, made, misrouted = ([0] * bins for _ in range(5))
+        """By time of publication: events; dispatchers that got them; deliveries to the core that were due, made and
+        made by recovery, publishers themselves excepted; messages of the events that were misrouted."""
+        published, receivers, due, made, recovered, misrouted = ([0] * bins for _ in range(6))
         for text in self.texts:
             number = min(int(text.at / BIN + 1e-9), bins - 1)
             published[number] += 1
             receivers[number] += text.got.bit_count()
             due[number] += text.wanted.bit_count()
             made[number] += (text.wanted & text.got).bit_count()
+            recovered[number] += (text.wanted & text.recovered).bit_count()
             misrouted[number] += len(text.trail) - useful(text, self.network.ends)
-        return {"published": published, "receivers": receivers, "due": due, "made": made, "misrouted": misrouted}
+        return {"published": published, "receivers": receivers, "due": due, "made": made, "recovered": recovered,
+                "misrouted": misrouted}
 
     def _distances(self) -> list[int]:
         """How many deliveries were due at 0, 1, 2, ... links from the publisher, of the events published from `first`
@@ -207,3 +216,19 @@ class Run:
                 due = {key for key, _ in tables[there]} - only.get((there, link), set())
                 count += len(due ^ tables[here].filters_of(link).keys())
         return count
+
+
+def since(before: dict[str, list], now: dict[str, list], second: str) -> dict[str, dict[str, float]]:
+    """By message type what was counted since then: messages, and what the second count is of."""
+    found = {}
+    for name, (messages, amount) in sorted(now.items()):
+        earlier = before.get(name, (0, 0))
+        if messages > earlier[0]:
+            found[name] = {"messages": messages - earlier[0], second: amount - earlier[1]}
+    return found
+
+
+def quantiles(values: list[float]) -> list[float]:
+    """Median, 95th percentile and largest; nothing of nothing."""
+    ordered = sorted(values)
+    return [round(ordered[round(share * (len(ordered) - 1))], 4) for share in (0.5, 0.95, 1.0)] if ordered else []

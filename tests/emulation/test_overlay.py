@@ -15,9 +15,12 @@ from emulation.overlay.graph import Graph, balanced, renamed, scattered
 from emulation.overlay.network import Network, Storm, loses
 from emulation.overlay.run import Run
 from emulation.overlay.script import write
+from emulation.overlay.sizes import COUNTED, numbers
+from node import wire
 from node.ids import LinkId
+from node.recovery import ALGORITHMS
 from node.routing.table import SubscriptionTable
-from node.wire import Sub
+from node.wire import Event, Sub
 
 SMALL = {"dispatchers": 20, "available": 20, "patterns": 3, "subscribers": 0.4}
 
@@ -223,6 +226,77 @@ def test_outside_the_core_subscriptions_change():
     assert sum(change.wanted for change in late) * 2 == len(late)
 
 
+# ---- recovery ------------------------------------------------------------------------------------------
+LOSSY = {"dispatchers": 30, "available": 12, "patterns": 2, "letters": 2, "subscribers": 0.8, "publish": 5.0, "settled": 0.5,
+         "first": 1.0, "last": 2.0, "duration": 4.0, "rate": 0.0, "loss": 0.1, "gossip_interval": 0.05}
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_recovery_brings_back_what_lossy_links_lost_and_nothing_else(algorithm):
+    alone, result = (overlay.run(Parameters.of(LOSSY | {"recovery": name})) for name in ("none", algorithm))
+    assert result["published"] == alone["published"] and result["due"] == alone["due"]
+    # each link loses the same events, so what the tree brings is the same, and recovery comes on top of it
+    assert [made - came for made, came in zip(result["made"], result["recovered"])] == alone["made"]
+    span = slice(10, 20)
+    missing = sum(alone["due"][span]) - sum(alone["made"][span])
+    assert missing > 100
+    assert sum(result["recovered"][span]) > 0.25 * missing
+    assert result["wrong"] == 0 and result["late"][0] <= result["late"][1] <= result["late"][2] <= 4.0
+    assert result["recovery"]["GOSSIP_ANSWER"]["messages"] >= sum(result["recovered"][span])
+    assert alone["recovery"] == {} and sum(alone["recovered"]) == 0 and alone["late"] == []
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_recovery_follows_links_that_break(algorithm):
+    given = LOSSY | {"loss": 0.0, "rate": 8.0, "protocol": "timed"}
+    alone, result = (overlay.run(Parameters.of(given | {"recovery": name})) for name in ("none", algorithm))
+    missing = sum(alone["due"][10:]) - sum(alone["made"][10:])
+    assert missing > 20
+    assert sum(result["due"][10:]) - sum(result["made"][10:]) < missing
+    assert sum(result["recovered"]) > 0 and result["wrong"] == 0
+
+
+def test_where_nothing_is_lost_pull_is_quiet_and_push_is_not():
+    said = {name: overlay.run(Parameters.of(LOSSY | {"loss": 0.0, "recovery": name})) for name in ALGORITHMS}
+    for name, result in said.items():
+        assert sum(result["recovered"]) == 0
+        span = slice(10, 20)
+        assert sum(result["made"][span]) == sum(result["due"][span])
+    assert said["push"]["recovery"]["PUSH_GOSSIP"]["messages"] > 1000
+    for name in ALGORITHMS[1:]:  # what was published while subscriptions spread may still be asked for
+        assert sum(counts["messages"] for kind, counts in said[name]["recovery"].items() if kind != "TAGGED_EVENT") < 10
+
+
+def test_a_recovered_event_is_for_those_who_wanted_it_when_it_was_published():
+    parameters = Parameters.of(LOSSY | {"recovery": "push"})
+    dispatcher = Run(parameters, write(parameters)).dispatchers[0]
+    event = Event(9, 1, 1, 0.5, 3, Text(0.5, 9, [3]), b"")
+    assert dispatcher.deliver_recovered(event) == 0
+    dispatcher.since[pattern(3).hash] = 0.6  # too late
+    assert dispatcher.deliver_recovered(event) == 0 and event[5].got == event[5].recovered == 0
+    dispatcher.since[pattern(3).hash] = 0.4
+    assert dispatcher.deliver_recovered(event) == 1 and event[5].got == event[5].recovered == 1
+
+
+def test_every_message_of_recovery_has_a_size():
+    from node import schema
+
+    recovering = {table.class_name for table in schema.messages().values() if table.family == "recovery"}
+    pieces = {"Part"}  # of what is larger than a datagram; here there are none
+    assert recovering - pieces | {"TaggedEvent"} == {kind.__name__ for kind in COUNTED}
+    numbered = [(7, 1, (3, 4, 5)), (8, 1, (9,))]
+    assert numbers(wire.PushGossip((1, 2), b"12345678", numbered)) == 2 + 2 + (2 + 3) + (2 + 1)
+    tagged = wire.TaggedEvent(7, 1, 2, 0.0, 0, {}, b"", ((b"12345678", 4), (b"abcdefgh", 9)), (7, 3))
+    assert numbers(tagged) == 2 * 3 + 2
+    assert numbers(wire.GossipAnswer(tagged)) == numbers(tagged)
+    assert numbers(wire.Counters(((b"12345678", ((1, 1, 5), (2, 1, 6))),))) == 2 + 3 * 2
+    network = Network(1e6, 1000.0, 1000.0, 100.0, 32.0)
+    assert network.account_recovery(tagged, 3) == pytest.approx(8 * 32 / 1e6)
+    assert network.account_recovery(wire.GossipAnswer(tagged), 1) == pytest.approx((100 + 1000 + 8 * 32) / 1e6)
+    assert network.recovery == {"TAGGED_EVENT": [3, 3 * 256.0], "GOSSIP_ANSWER": [1, 1356.0]}
+    assert network.messages == 1  # a tagged event was counted as an event
+
+
 @pytest.mark.parametrize("values, said", [
     ({"protocol": "pth"}, "protocol: found 'pth'; one of strawman"),
     ({"rho": 3}, "rho: no such parameter"),
@@ -232,6 +306,13 @@ def test_outside_the_core_subscriptions_change():
     ({"subscribers": 1.5}, "subscribers: found 1.5; from 0 to 1"),
     ({"patterns": 97}, "patterns: found 97; from 1 to 96"),
     ({"loss": 1.5}, "loss: found 1.5; from 0 to 1"),
+    ({"recovery": "pull"}, "recovery: found 'pull'; one of none, push"),
+    ({"recovery": "push", "strategy": "event"}, "needs the tables of strategy subscription"),
+    ({"gossip_forward": 2}, "gossip_forward: found 2; from 0 to 1"),
+    ({"gossip_interval": 0}, "gossip_interval: found 0; from 0.001 to 3600"),
+    ({"gossip_adaptive": "maybe"}, "gossip_adaptive: found 'maybe'; true or false"),
+    ({"gossip_adaptive": 1}, "gossip_adaptive: found 1; true or false"),
+    ({"rate": True}, "rate: found True; a number"),
     ({"rate": float("nan")}, "rate: found nan"),
     ({"strategy": "event", "protocol": "path"}, "no subscription tables to reconcile"),
 ])
@@ -242,7 +323,7 @@ def test_bad_parameters_are_told(values, said):
 
 def test_no_type_of_message_escapes_the_count():
     """What carries patterns is known as such, so that a new message cannot be weighed as an empty one."""
-    from emulation.overlay.network import PATTERNS
+    from emulation.overlay.sizes import PATTERNS
     from node import schema
 
     carrying = {table.class_name for table in schema.messages().values()
