@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 import tempfile
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -92,11 +94,24 @@ def session(master: str | None = None) -> SparkSession:
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if root not in paths:
         os.environ["PYTHONPATH"] = os.pathsep.join([root, *filter(None, paths)])
+    before = _children()
     with _quiet() as said:
         try:
             return builder.getOrCreate()
         except Exception as error:
             raise AnalysisError(_why(master, error, said)) from error
+        except BaseException:  # Ctrl-C: PySpark forgets the Java that it was starting, which would stay for ever
+            for pid in _children() - before:
+                os.kill(pid, signal.SIGKILL)
+            raise
+
+
+def _children() -> set[int]:
+    """The processes that this thread has started."""
+    try:
+        return set(map(int, Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text().split()))
+    except OSError:
+        return set()
 
 
 @contextmanager

@@ -1,7 +1,41 @@
-"""`python -m cli`: the command `roamcast`, as the launcher starts it."""
+"""`python -m cli`: the command `roamcast`, as the launcher starts it.
+
+SIGTERM ends a command as Ctrl-C does, so that what it has started ends with it. A Ctrl-C while libraries are being
+loaded comes out of them as whatever they make of it, a failed import or worse. It is told as what it was.
+"""
 import sys
 
-from cli.main import main
+_interrupted = False
+
+
+def _main() -> int:
+    try:
+        _heed_interrupts()
+        from cli.main import main
+
+        return main()
+    except SystemExit:
+        raise
+    except BaseException as error:
+        if not _interrupted and not isinstance(error, KeyboardInterrupt):
+            raise
+        sys.stderr.write("roamcast: interrupted\n")
+        return 130
+
+
+def _heed_interrupts() -> None:
+    import signal
+
+    def interrupt(number, frame):
+        global _interrupted
+        _interrupted = True
+        signal.default_int_handler(number, frame)
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # whoever started us may have it ignored
+        signal.signal(signal.SIGINT, interrupt)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, interrupt)
+
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_main())

@@ -41,6 +41,17 @@ def unshare(flags: int) -> None:
     _call("unshare", flags)
 
 
+def make_network() -> None:
+    """Move this process into a new network namespace. Raises Unsupported."""
+    try:
+        unshare(CLONE_NEWNET)
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise Unsupported("no more network namespaces are allowed; raise the limit as root (sysctl "
+                              "user.max_net_namespaces), or take fewer hosts") from None
+        raise Unsupported(f"this system makes no network namespaces ({error.strerror}); use --world sim") from None
+
+
 def setns(descriptor: int, kind: int) -> None:
     """Move this process into the namespace behind a descriptor. Raises OSError."""
     _call("setns", descriptor, kind)
@@ -122,17 +133,21 @@ def check_support(device: Callable[[], object]) -> None:
     if not os.path.exists("/proc/self/ns/net"):
         raise Unsupported("/proc is not mounted; mount it (mount -t proc proc /proc), or use --world sim")
     reading, writing = os.pipe()
-    child = os.fork()
+    try:
+        child = os.fork()
+    except OSError as error:
+        raise Unsupported(f"no further process can be started ({error.strerror}); raise the limit (ulimit -u), or use "
+                          "--world sim") from None
     if child == 0:
         reason = ""
         try:
             enter_namespaces()
-            unshare(CLONE_NEWNET)
+            make_network()
             device()
         except Unsupported as error:
             reason = str(error)
         except BaseException as error:
-            reason = f"this kernel makes no network namespaces ({error}); use --world sim"
+            reason = f"this system makes no hosts ({type(error).__name__}: {error}); use --world sim"
         os.write(writing, reason.encode())
         os._exit(0)
     os.close(writing)

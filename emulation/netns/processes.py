@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from emulation.netns import host as host_process
+from emulation.netns import kernel, port
 from emulation.netns.channel import Channel, close_all_but
 from emulation.netns.fidelity import THAWED
 from emulation.netns.node import ENDS
@@ -27,10 +28,14 @@ class Failed(Exception):
 def fork(job: Callable[[Channel], None], keep: Iterable[int] = ()) -> tuple[int, Channel]:
     """A process that does `job(channel)` and ends; its pid and the channel's other end.
 
-    Of the descriptors it has only the standard ones and those to `keep`.
+    Of the descriptors it has only the standard ones and those to `keep`. Raises Failed.
     """
     here, there = Channel.pair()
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError as error:
+        raise Failed(f"no further process can be started ({error.strerror}); raise the limit (ulimit -u, or as root "
+                     "sysctl kernel.pid_max), or take fewer hosts") from None
     if pid:
         there.close()
         return pid, here
@@ -43,6 +48,8 @@ def fork(job: Callable[[Channel], None], keep: Iterable[int] = ()) -> tuple[int,
         code = 0
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else 1
+    except kernel.Unsupported as error:
+        there.send({"failed": str(error)})
     except BaseException as error:
         traceback.print_exc()
         there.send({"failed": f"{type(error).__name__}: {error}"})
@@ -55,7 +62,7 @@ def fork(job: Callable[[Channel], None], keep: Iterable[int] = ()) -> tuple[int,
 class Host:
     number: int
     channel: Channel | None = None  # to the node's process until the run begins
-    space: int = -1  # its network namespace
+    space: int = -1  # its network namespace; none for a real device
     tap: int = -1
     epoch: int = 0  # of its node's latest life
     node: int | None = None  # pid, while its life is wanted
@@ -95,10 +102,16 @@ class Hosts:
     def make(self) -> None:
         """Namespaces, devices and processes of all hosts, made side by side. Raises Failed."""
         plan = self._plan
-        for host in self.all:
+        for number, interface in plan.ports.items():
+            try:
+                self.all[number].tap = port.open_port(interface)
+            except kernel.Unsupported as error:
+                raise Failed(f"host {number}: {error}") from None
+        made = [host for host in self.all if host.number not in plan.ports]
+        for host in made:
             host.node, host.channel = fork(
                 lambda channel, number=host.number: host_process.make(plan, number, channel))
-        for host in self.all:
+        for host in made:
             self.answer(host, "made")
             host.tap, host.space = host.channel.descriptors
 
@@ -115,7 +128,8 @@ class Hosts:
         """Have the nodes of all hosts ready to begin; where there is none yet, the process ends."""
         for host in self.all:
             lives = self._has_node(host) and host.number not in late
-            host.channel.send({"node": lives, "epoch": 1})
+            if host.channel is not None:
+                host.channel.send({"node": lives, "epoch": 1})
             if not lives:
                 host.node = None
         for host in self.all:
@@ -128,6 +142,8 @@ class Hosts:
         """The run begins at `began` of the monotonic clock."""
         self._began = began
         for host in self.all:
+            if host.channel is None:
+                continue  # a real device, which does not wait for us
             host.channel.send({"began": began})
             host.channel.close()
             host.channel = None
