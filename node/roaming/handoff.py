@@ -252,10 +252,10 @@ class Handoffs:
     def _freeze(self, session: Session, message: wire.Stop, named: list[tuple[int, int]]) -> None:
         """The device is elsewhere: its subscriptions go, and what it has not had is held for its new broker."""
         if message.epoch != session.epoch:
-            self._sessions.close(session, "restarted")
+            self._sessions.end(session, "restarted")
             return
         if not named:  # it attached elsewhere as if it had never been here
-            self._sessions.close(session, "unclaimed")
+            self._sessions.end(session, "unclaimed")
             return
         session.buffer.trim(next((had for held, had in named if held == session.id), 0))
         session.buffer.expire(self._env.now())

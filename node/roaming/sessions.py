@@ -68,7 +68,7 @@ class Sessions:
             self._core.unicast(device, wire.Attached(message.nonce, 0, refused))
             return
         if session is not None and sender.epoch > session.epoch:
-            self.close(session, "restarted")
+            self.end(session, "restarted")
             session = None
         if session is None:
             held = self.handoffs.take_back(sender, message)
@@ -96,7 +96,7 @@ class Sessions:
         """End the session that is away for longest; False, and a record, when all are attached."""
         away = [session for session in self.of.values() if session.link is None]
         if away:
-            self.close(min(away, key=lambda session: session.away_since), "room")
+            self.end(min(away, key=lambda session: session.away_since), "room")
             return True
         if self._env.now() - self._full_recorded >= 60.0:
             self._full_recorded = self._env.now()
@@ -210,7 +210,7 @@ class Sessions:
         session = self.of.get(sender.node)
         if session is not None and (session.nonce, session.epoch) == (message.nonce, sender.epoch):
             if message.leave:
-                self.close(session, "left")
+                self.end(session, "left")
             else:
                 self._away(session, "moved_out")
         self._core.unicast(sender.node, wire.MovedOut(message.nonce))
@@ -227,7 +227,7 @@ class Sessions:
         session.away_since = self._env.now()
         self._env.record("session_away", device=session.device, reason=reason, events=len(session.buffer))
         if not session.filters and not session.buffer:
-            self.close(session, "idle")
+            self.end(session, "idle")
 
     def _close_channel(self, session: Session) -> None:
         if session.link is not None:
@@ -245,13 +245,13 @@ class Sessions:
             if session.link is not None and now - session.heard_at > silent:
                 self._away(session, "silent")
             elif session.link is None and now - session.away_since >= config.client_age:
-                self.close(session, "expired")
+                self.end(session, "expired")
         self._sweeping = bool(self.of)
         if self._sweeping:
             self._env.call_later(config.hello_interval, self._sweep)
 
     # ---- the end of a session -------------------------------------------------------------------------
-    def close(self, session: Session, reason: str) -> None:
+    def end(self, session: Session, reason: str) -> None:
         """Forget a device; what waited for it is dropped."""
         events = self.release(session, reason)
         for event in events:
@@ -282,4 +282,4 @@ class Sessions:
         if len(self._barred) > MAX_SESSIONS:
             self._barred.popitem(last=False)
         if session.device in self.of:
-            self.close(session, reason)
+            self.end(session, reason)
