@@ -43,6 +43,8 @@ def run(args: argparse.Namespace) -> int:
 def _single(args: argparse.Namespace) -> int:
     from emulation import overlay
 
+    if not args.json:  # what is not installed is said before the run, not behind it
+        from analysis.reproduction.dynamic_topology import cost
     values = {}
     for given in args.parameters:
         key, equals, value = given.partition("=")
@@ -50,14 +52,12 @@ def _single(args: argparse.Namespace) -> int:
             raise UserError(f"{given}: no parameter; write KEY=VALUE, e.g. protocol=informed")
         values[key] = value
     result = overlay.run(overlay.Parameters.of(values))
-    print(json.dumps(result) if args.json else _told(result))
+    print(json.dumps(result) if args.json else _told(result, cost))
     return 0
 
 
-def _told(result: dict) -> str:
-    """What a person wants to know of one run."""
-    from analysis.reproduction.dynamic_topology import cost
-
+def _told(result: dict, cost) -> str:
+    """What a person wants to know of one run. `cost`: the module that counts it."""
     parameters, changes = result["parameters"], max(result["reconfigurations"], 1)
     lines = [f"{parameters['protocol']}, {parameters['dispatchers']} dispatchers, seed {parameters['seed']}: "
              f"{result['reconfigurations']} reconfigurations, {result['link_messages']:,} messages, "
