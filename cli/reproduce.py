@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cli.errors import UserError
 
-HELP = "run a paper's evaluation again and compare: dynamic-topology, epidemic"
+HELP = "run a paper's evaluation again and compare: dynamic-topology, epidemic, mobile"
 SHORT = 1  # exit code: some runs are missing
 LINES = 20  # of progress, where the output is no terminal
 
@@ -23,6 +23,8 @@ EVALUATIONS = {
     "epidemic": ("recovery by the algorithms of costa-epidemic-reliability",
                  "loss, interval, buffer, gossip, patterns, subscribers, radio, once", "analysis.reproduction.epidemic",
                  "EPIDEMIC"),
+    "mobile": ("the reconciliation protocols on a tree that radios repair, beside flooding", "hosts, speed, rate, interest",
+               "analysis.reproduction.mobile", "MOBILE"),
 }
 
 
