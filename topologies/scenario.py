@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import difflib
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
@@ -58,7 +59,9 @@ __all__ = [
 ]
 
 
-MOST_BYTES = 1 << 24  # of a scenario; 100,000 places take a quarter of it
+MOST_BYTES = 12 << 20  # of a scenario; 100,000 places, as a run directory has them, take ten of these twelve MiB
+MOST_PARTS = 8  # of a dotted key, for which tomllib takes memory with their square
+_DEEP_KEY = re.compile(r"""(?<![\w'"-])(?:(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){%d}""" % MOST_PARTS)
 
 
 class Scenario(Section):
@@ -159,7 +162,12 @@ def _read(path: Path) -> dict[str, Any]:
             data = file.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
             raise ScenarioError([f"{path}: more than {MOST_BYTES >> 20} MiB; give a scenario, hosts' ways in a trace"])
-        return tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n"))
+        text = data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+        if deep := _DEEP_KEY.search(text):
+            number = text.count("\n", 0, deep.start()) + 1
+            raise ScenarioError([f"{path}: line {number}: a key of more than {MOST_PARTS} parts; no key of a scenario has "
+                                 "so many"])
+        return tomllib.loads(text)
     except FileNotFoundError:
         raise ScenarioError([f"{path}: no such file; {_instead(path)}"]) from None
     except OSError as error:

@@ -103,6 +103,22 @@ def test_files_that_are_no_scenarios(tmp_path, data):
     assert outcome(tmp_path / "x.toml")
 
 
+@pytest.mark.parametrize("key", ["a" + ".a" * 50_000, '"a b"' + ' . "\\" = ."' * 9_000, "x." * 8 + "y"])
+@pytest.mark.parametrize("line", ["{} = 1", "[{}]", "[[{}]]", "x = {{ {} = 1 }}", 'y = "=" # "\nx = [{{{} = 1}}]'])
+def test_a_key_of_too_many_parts_is_told_before_it_is_read(tmp_path, key, line):
+    """tomllib takes memory with the square of the parts: 50,000 of them ten gigabytes."""
+    (tmp_path / "x.toml").write_text(GOOD + "\n" + line.format(key))
+    [problem] = outcome(tmp_path / "x.toml")
+    number = GOOD.count("\n") + 2 + line.count("\n")
+    assert problem == f"{tmp_path}/x.toml: line {number}: a key of more than 8 parts; no key of a scenario has so many"
+
+
+def test_what_only_looks_like_a_long_key_is_read(tmp_path):
+    words = "one.two.three.four.five.six.seven.eight nine. ten .eleven"
+    (tmp_path / "x.toml").write_text(f"# {words}\n{GOOD}\n[hosts.0]\n# 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5\n")
+    assert outcome(tmp_path / "x.toml") == []
+
+
 def strange_files(folder, ending):
     """Names under which no file can be read."""
     (folder / f"loop{ending}").symlink_to(f"loop{ending}")
