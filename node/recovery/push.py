@@ -27,8 +27,7 @@ class Push(Gossip):
         # startGossipRound: a pattern from the whole table, not only of local clients
         table = self._core.routing.table
         patterns = list(table)
-        for _ in range(min(DRAWS, len(patterns))):
-            key, wanted = patterns[int(self._chance.random() * len(patterns))]
+        for key, wanted in self._chance.sample(patterns, min(DRAWS, len(patterns))):
             links = self.towards(key, (self._me,))
             found = self.cache.matching(wanted) if links else []
             if found:
