@@ -16,7 +16,8 @@ SHOWN = 5  # names in a line
 
 def incidents(tables: dict[str, DataFrame], counts: dict[str, int], hosts: Sequence[str]) -> list[str]:
     """A note for each kind that was met. `counts`: records by kind; `hosts`: their names."""
-    return [tell(tables[kind], hosts) for kind, tell in _TELL.items() if counts.get(kind)]
+    told = [tell(tables[kind], hosts) for kind, tell in _TELL.items() if counts.get(kind)]
+    return [note for note in told if note is not None]
 
 
 def _identities(table: DataFrame, hosts: Sequence[str]) -> str:
@@ -59,13 +60,31 @@ def _abandoned(table: DataFrame, hosts: Sequence[str]) -> str:
     return f"the tree gave up replacing a lost link {_times(row['n'])} at {_names(row['by'], hosts)}"
 
 
+def _interfaces(table: DataFrame, hosts: Sequence[str]) -> str | None:
+    found = (table.where("state != 'up'").groupBy("state").agg(F.count("*").alias("n"), F.collect_set("node").alias("by"))
+             .toPandas().sort_values("state"))
+    told = [f"{row.state} {_times(row.n)} at {_names(row.by, hosts)}" for row in found.itertuples()]
+    return f"interfaces were not as they should: {_some(told)}" if told else None
+
+
+def _unwritten(table: DataFrame, hosts: Sequence[str]) -> str:
+    row = _sums(table, records="records")
+    return f"{row['records']:,} records could not be written at {_names(row['by'], hosts)}: what they would tell is missing"
+
+
+def _slow_disks(table: DataFrame, hosts: Sequence[str]) -> str:
+    row = table.agg(F.collect_set("node").alias("by"), F.max("seconds").alias("worst")).toPandas().iloc[0]
+    return f"the disk took up to {row['worst']:.1f} s to sync at {_names(row['by'], hosts)}: a power cut may have cost as much"
+
+
 def _sums(table: DataFrame, **columns: str) -> pd.Series:
     return table.agg(F.count("*").alias("n"), F.collect_set("node").alias("by"),
                      *[F.sum(column).alias(name) for name, column in columns.items()]).toPandas().iloc[0]
 
 
 _TELL = {"identity_conflict": _identities, "refused": _refused, "queue_overflow": _queues, "radio_overflow": _radios,
-         "table_healed": _healed, "link_abandoned": _abandoned}
+         "table_healed": _healed, "link_abandoned": _abandoned, "interface": _interfaces,
+         "records_lost": _unwritten, "slow_sync": _slow_disks}
 
 
 def _name(host: int, hosts: Sequence[str]) -> str:

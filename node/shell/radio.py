@@ -160,6 +160,7 @@ class Radio:
             self._socket.close()
             self._socket = fresh
             say(f"{name} is back" + (f" with the address {now.address}" if now.address else ""))
+            self.warn()
         elif now.up != before.up:
             say(f"{name} is {'up again' if now.up else 'down; the node goes on and waits for it'}")
         elif now.address is not None:

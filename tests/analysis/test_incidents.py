@@ -27,6 +27,11 @@ def troubled(tmp_path_factory, spark):
     log.add(0, 11.0, "table_healed", link="0-1.00000001", added=2, removed=1)
     log.add(1, 12.0, "table_healed", link="0-1.00000001", added=3, removed=0)
     log.add(0, 13.0, "link_abandoned", rid="0-1.00000001")
+    log.add(0, 1.0, "interface", name="wlan0", state="up", address="10.77.0.1")
+    log.add(2, 14.0, "interface", name="wlan0", state="gone", address=None)
+    log.add(2, 15.0, "interface", name="wlan0", state="up", address="10.77.0.3")
+    log.add(3, 16.0, "records_lost", records=1200)
+    log.add(1, 17.0, "slow_sync", seconds=1.74)
     log.manifest = {"outcome": "disk_full", "ended": 20.0, "reason": "no space left for nodes/2.jsonl"}
     path = log.write(tmp_path_factory.mktemp("troubled") / "run")
     return analyse(path), (path / "report.html").read_text()
@@ -40,6 +45,9 @@ NOTES = [
     "full transmit queues of radios turned away 42 frames of host h3",
     "digests found a subscription table wrong and healed it 2 times at hosts h0, h1 (5 filters added, 1 removed)",
     "the tree gave up replacing a lost link once at host h0",
+    "interfaces were not as they should: gone once at host h2",
+    "1,200 records could not be written at host h3: what they would tell is missing",
+    "the disk took up to 1.7 s to sync at host h1: a power cut may have cost as much",
 ]
 
 

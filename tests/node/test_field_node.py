@@ -223,10 +223,23 @@ def test_the_table_radio_is_the_network(tmp_path):
         read(path)
 
 
-def test_the_unit_runs_this_node_and_systemd_takes_it(tmp_path):
-    (tmp_path / "node.toml").write_text('id = 1\ninterface = "wlan0"\n')
-    shown = subprocess.run([sys.executable, "-P", "-m", "cli", "node", "--config", str(tmp_path / "node.toml"), "--unit"],
-                           env=environment(), capture_output=True, text=True, check=True).stdout
+def unit(folder: Path) -> str:
+    (folder / "node.toml").write_text('id = 1\ninterface = "wlan0"\n')
+    return subprocess.run([sys.executable, "-P", "-m", "cli", "node", "--config", str(folder / "node.toml"), "--unit"],
+                          env=environment(), capture_output=True, text=True, check=True).stdout
+
+
+def test_the_unit_sets_the_radio_up_and_runs_this_node(tmp_path):
+    shown = unit(tmp_path)
     starts = re.findall(r"^ExecStart(?:Pre)?=(\S+) (.*)$", shown, re.MULTILINE)
     assert [rest for _, rest in starts] == [f"radio up --config {tmp_path}/node.toml", f"node --config {tmp_path}/node.toml"]
     assert all(Path(program).is_file() for program, _ in starts) and "$" not in shown
+
+
+@pytest.mark.needs("systemd-analyze")
+def test_systemd_takes_the_unit(tmp_path):
+    path = tmp_path / "roamcast.service"
+    path.write_text(unit(tmp_path))
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", path], capture_output=True, text=True)
+    complaints = [line for line in done.stderr.splitlines() if "roamcast" in line]
+    assert done.returncode == 0 and not complaints, done.stderr
