@@ -68,5 +68,11 @@ def _told(result: dict, cost) -> str:
     lines.append(f"dispatchers involved: {100 * cost.involved(result):.1f} %")
     if sum(result["due"]):
         lines.append(f"delivered: {sum(result['made']):,} of {sum(result['due']):,}")
+    if result["recovery"]:
+        lines += ["", f"{'recovery':<20}{'messages':>10}{'kbit':>12}"]
+        lines += [f"{name:<20}{counts['messages']:>10,}{counts['bits'] / 1000:>12,.0f}"
+                  for name, counts in result["recovery"].items()]
+        late = f", half of them within {result['late'][0]:.2f} s" if result["late"] else ""
+        lines.append(f"recovered: {sum(result['recovered']):,}{late}")
     lines.append("tables at the end: right" if not result["wrong"] else f"wrong entries: {result['wrong']}")
     return "\n".join(lines)

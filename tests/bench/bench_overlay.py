@@ -13,6 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from analysis.reproduction.epidemic.figures import ALGORITHMS, BASE  # noqa: E402
 from emulation import overlay  # noqa: E402
 
 RUNS = [
@@ -25,15 +26,16 @@ RUNS = [
     ("N = 500, 1 pub/s", {"dispatchers": 500, "available": 200, "publish": 1.0}),
     ("400 reconfigurations/s", {"rate": 400.0}),
     ("event forwarding, 1 pub/s", {"strategy": "event", "publish": 1.0}),
+    *((f"links lose 10 %, {name}", BASE | {"recovery": name}) for name in ALGORITHMS),
 ]
 
 
 def main() -> None:
-    print(f"{'':<28}{'protocol':<10}{'messages':>12}{'s':>9}{'messages/s':>12}")
+    print(f"{'':<32}{'protocol':<10}{'messages':>12}{'s':>9}{'messages/s':>12}")
     for name, values in RUNS:
-        for protocol in ("strawman",) if "strategy" in values else ("strawman", "informed"):
+        for protocol in ("strawman",) if {"strategy", "recovery"} & set(values) else ("strawman", "informed"):
             result = overlay.run(overlay.Parameters.of(values | {"protocol": protocol}))
-            print(f"{name:<28}{protocol:<10}{result['link_messages']:>12,}{result['cpu']:>9.2f}"
+            print(f"{name:<32}{protocol:<10}{result['link_messages']:>12,}{result['cpu']:>9.2f}"
                   f"{result['link_messages'] / result['cpu']:>12,.0f}", flush=True)
 
 
