@@ -21,6 +21,7 @@ PROGRAMS = {  # what tests start besides Python (their marker `needs`), and Debi
     "tshark": "tshark",
     "ip": "iproute2",
     "babeld": "babeld",
+    "iperf3": "iperf3",
 }
 
 

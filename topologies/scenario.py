@@ -61,7 +61,8 @@ __all__ = [
 
 MOST_BYTES = 12 << 20  # of a scenario; 100,000 places, as a run directory has them, take ten of these twelve MiB
 MOST_PARTS = 8  # of a dotted key, for which tomllib takes memory with their square
-_DEEP_KEY = re.compile(r"""(?<![\w'"-])(?:(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){%d}""" % MOST_PARTS)
+_PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
+_DEEP_KEY = re.compile(rf"""(?<![\w'"-])(?:{_PART}){{{MOST_PARTS}}}""")
 
 
 class Scenario(Section):

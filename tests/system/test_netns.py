@@ -16,12 +16,15 @@ import numpy as np
 import pytest
 
 import mobility
-from emulation import capture, rundir, runner
-from emulation.netns import addresses, kernel, probe, tap, world
+from emulation import airtime, capture, rundir, runner
+from emulation.netns import addresses, kernel, medium, probe, tap, world
 from node import schema, wire
+from node.airtime import DIFS
 from tests.system import runs
+from topologies.scenario import UnitDiskRadio
 
 PATIENCE = 60.0  # s
+TCP_BYTES = 20 + 32  # of the headers of IPv4 and TCP, with its time stamps
 LIMITS = "[run.fidelity]\nmedium = 60\nnodes = 60\npositions = 60\ndropped = 1\n"  # the machine may be busy
 CHAIN = """
 [run]
@@ -383,6 +386,38 @@ def test_an_unmodified_routing_daemon_over_the_moving_radio(tmp_path):
         process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert not runs.of_kind(out, "node_started") and runs.of_kind(out, "host_up")
+
+
+@pytest.mark.needs("iperf3")
+def test_the_radios_rate_bounds_what_a_program_gets(tmp_path):
+    """TCP by iperf3 from Debian. The bound: a segment, the gap before it and the MAC's acknowledgement, no back-off."""
+    client = f"until iperf3 --client {addresses.ipv4(0)} --time 3 --json > $ROAMCAST_RUN/flow.json; do sleep 0.2; done"
+    scenario = runs.scenario_file(tmp_path, f"""
+    [run]
+    duration = 60
+    world = "netns"
+    {LIMITS}
+    [mobility]
+    model = "static"
+    positions = [[0, 0], [100, 0]]
+    [hosts]
+    node = false
+    [hosts.0]
+    command = ["iperf3", "--server", "--one-off"]
+    [hosts.1]
+    command = ["sh", "-c", "{client}; touch $ROAMCAST_RUN/done"]
+    """)
+    out = tmp_path / "run"
+    with going(scenario, out) as process:
+        until((out / "done").exists, "iperf3 does not end")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE)
+    assert runs.manifest(out)["fidelity"]["invalid_because"] == []
+    flow = json.loads((out / "flow.json").read_text())
+    segment, radio = flow["start"]["tcp_mss_default"], UnitDiskRadio()
+    air = airtime.frame_time(segment + TCP_BYTES + medium.OVERHEAD + medium.ETHERNET_BYTES, radio.data_rate)
+    bound = 8 * segment / (DIFS + air + airtime.ack_time(radio.base_rate))
+    assert bound / 50 < flow["end"]["sum_received"]["bits_per_second"] < bound < radio.data_rate
 
 
 def test_bad_input_is_a_sentence(tmp_path, monkeypatch):
