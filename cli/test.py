@@ -26,8 +26,11 @@ PROGRAMS = {  # what tests start besides Python (their marker `needs`), and Debi
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "roamcast test [--slow] [--seed N] [PYTEST ARGUMENTS]"
-    parser.add_argument("--slow", action="store_true", help="also the long sweeps (marker slow)")
+    parser.usage = "roamcast test [--slow | --hwsim] [--seed N] [PYTEST ARGUMENTS]"
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--slow", action="store_true", help="also the long sweeps (marker slow)")
+    which.add_argument("--hwsim", action="store_true",
+                       help="those of real 802.11 alone: minutes, in a guest that is made first; needs root (marker hwsim)")
     parser.add_argument("--seed", type=int, metavar="N",
                         help="of the order of the tests and of their examples (default: a new one)")
 
@@ -43,9 +46,11 @@ def run(args: argparse.Namespace) -> int:
     command = [sys.executable, "-m", "pytest", f"--randomly-seed={seed}",
                f"--hypothesis-seed={seed}", "-rfEs"]
     if not any(argument.startswith(("-n", "--numprocesses", "--pdb")) for argument in args.others):
-        command += ["-n", str(min(PROCESSES, os.cpu_count() or 1))]
+        command += ["-n", "0" if args.hwsim else str(min(PROCESSES, os.cpu_count() or 1))]
     if args.slow:
-        command += ["-m", ""]
+        command += ["-m", "not hwsim"]
+    if args.hwsim:  # one guest at a time, and what was measured is shown
+        command += ["-m", "hwsim", "-s", "tests/hwsim"]
     print(f"roamcast test: seed {seed}; `roamcast test --seed {seed}` repeats this order and these examples", flush=True)
     os.chdir(ROOT)
     os.execv(sys.executable, [*command, *args.others])

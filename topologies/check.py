@@ -79,6 +79,24 @@ def _hosts(scenario: Scenario) -> Iterator[Finding]:
             if table.command is not None or table.node is False:
                 found = "command" if table.command is not None else "node"
                 yield f"{key}.{found}", 'something for world "sim", which runs our node alone', 'run.world = "netns"'
+    yield from _ports(scenario)
+
+
+def _ports(scenario: Scenario) -> Iterator[Finding]:
+    """Hosts that are real devices behind interfaces of this machine."""
+    ports = {key: table for key, table in scenario.hosts.each.items() if table.interface is not None}
+    for key, table in ports.items():
+        if scenario.run.world == "sim":
+            yield f"hosts.{key}.interface", 'something for world "sim", whose time is not that of a device', 'run.world = "netns"'
+        for name in ("command", "node"):
+            if getattr(table, name):
+                yield f"hosts.{key}.{name}", "something to run on a host that is a real device", "leave it out"
+        if scenario.netns.neighbors == "permanent":
+            found = '"permanent", but the address of the device of a host is not known'
+            yield "netns.neighbors", f"{found} (hosts.{key}.interface)", '"frames"'
+    twice = [name for name, times in Counter(table.interface for table in ports.values()).items() if times > 1]
+    for name in twice:
+        yield "hosts", f"interface {show(name)} for two hosts", "one device for each"
 
 
 def _mobility(scenario: Scenario) -> Iterator[Finding]:
@@ -307,7 +325,7 @@ def _known(key: str, host: int, count: int) -> Iterator[Finding]:
 
 _CHECKS = (  # each with the tables that it looks at
     (_run, {"run"}),
-    (_hosts, {"hosts", "run"}),
+    (_hosts, {"hosts", "run", "netns"}),
     (_mobility, {"mobility", "hosts", "run"}),
     (_radio, {"radio", "hosts"}),
     (_node, {"node", "radio"}),

@@ -11,6 +11,7 @@ from topologies.section import AsTuple, NotNegative, Section
 
 MOST_HOSTS = 100_000
 NAME = r"^[A-Za-z0-9_.-]{1,32}$"
+INTERFACE = r"^[^\s/]{1,15}$"  # what the kernel takes for a name
 TITLE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$"  # what fits in one line
 
 
@@ -42,6 +43,9 @@ class HostPrograms(Section):
 
     command: Command | None = Field(None, description="a program and its arguments; that of [hosts] by default")
     node: bool | None = Field(None, description="run our node; as in [hosts] by default")
+    interface: Annotated[str, Field(pattern=INTERFACE)] | None = Field(
+        None, description="an interface of this machine behind which a real device is this host"
+    )
 
 
 class Hosts(Section):
@@ -60,8 +64,17 @@ class Hosts(Section):
     def command_of(self, host: int) -> tuple[str, ...] | None:
         """What a host runs besides or instead of our node."""
         own = self.each.get(str(host))
+        if own is not None and own.interface is not None:
+            return None
         return self.command if own is None or own.command is None else own.command
 
     def runs_node(self, host: int) -> bool:
         own = self.each.get(str(host))
+        if own is not None and own.interface is not None:
+            return False
         return self.node if own is None or own.node is None else own.node
+
+    def interface_of(self, host: int) -> str | None:
+        """Behind which interface of this machine a real device is this host; None for a host that runs here."""
+        own = self.each.get(str(host))
+        return None if own is None else own.interface

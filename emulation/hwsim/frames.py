@@ -17,6 +17,9 @@ RECEIVER, TRANSMITTER, DATA, FLAGS, RX_RATE, SIGNAL, TX_INFO, COOKIE = 1, 2, 3, 
 NO_ACK, ACKNOWLEDGED = 2, 4  # flags
 FREQUENCY = 5180  # MHz: the timing of emulation/airtime.py is that of 5 GHz
 RATES = (6_000_000, 9_000_000, 12_000_000, 18_000_000, 24_000_000, 36_000_000, 48_000_000, 54_000_000)  # bit/s, as indexed
+CELL = bytes.fromhex("02726f616d63")  # the BSSID of all; where it is given nobody searches, and all join at once
+DATA_FRAME, HEADER_BYTES = 0x08, 24  # first byte of a plain data frame in ad hoc mode; bytes of its header
+SNAP = bytes.fromhex("aaaa03000000")  # LLC and SNAP in front of what Ethernet names by a type
 CHECK_BYTES = 4  # of the frame check sequence, which is on the air and not in the data
 SHORTEST = 10  # bytes: up to the end of the first address
 ARRIVAL, REPORT = 1, 2  # sequence numbers of our messages, by which a refusal tells what was refused
@@ -68,6 +71,23 @@ def read(message_: bytes) -> Sent | Refused | None:
     if len(data) < SHORTEST or len(flags) != 4 or len(cookie) != 8:
         raise ValueError("a frame with attributes of wrong lengths")
     return Sent(data, int.from_bytes(flags, sys.byteorder), cookie)
+
+
+def from_ethernet(frame: bytes) -> bytes | None:
+    """An Ethernet frame as an 802.11 one of our cell; None for one without a type (IEEE 802.1H)."""
+    if len(frame) < 14 or frame[12:14] < b"\x06\x00":
+        return None
+    return struct.pack("<HH", DATA_FRAME, 0) + frame[:12] + CELL + bytes(2) + SNAP + frame[12:]
+
+
+def to_ethernet(data: bytes) -> bytes | None:
+    """An 802.11 frame of our cell as an Ethernet one; None for one that carries nothing of the kind, such as a beacon."""
+    if len(data) < HEADER_BYTES:
+        return None
+    body = HEADER_BYTES + (2 if data[0] & 0x80 else 0)  # with quality of service
+    if data[0] & 0x4C != DATA_FRAME or data[1] & 3 or data[body:body + len(SNAP)] != SNAP:
+        return None
+    return data[4:16] + data[body + len(SNAP):]
 
 
 def content(data: bytes, rate: int) -> bytes:

@@ -24,8 +24,10 @@ class RadioFrame(Frame):
 
     __slots__ = ("content", "rate", "sent", "signals")
 
-    def __init__(self, sender: int, destination: int | None, sent: frames.Sent, rate: int) -> None:
-        super().__init__(sender, destination, sent.data)
+    def __init__(self, sender: int, destination: int | None, data: bytes, rate: int,
+                 sent: frames.Sent | None = None) -> None:
+        """`sent`: as hwsim told of it, for the report; None for a frame of a real device."""
+        super().__init__(sender, destination, data)
         self.sent = sent
         self.rate = rate  # hwsim's index
         self.content = b""  # of its arrivals, made once
@@ -90,7 +92,7 @@ class Air(netns.Air):
     overhead = frames.CHECK_BYTES
 
     def __init__(self, plan: Plan, taps: list[int], spaces: list[int], channel: Channel) -> None:
-        self._stations = [radio.station(space) for space in spaces]
+        self._stations = [b"" if space < 0 else radio.station(space) for space in spaces]
         scenario = plan.scenario.radio
         self._rates = {True: frames.rate_index(scenario.base_rate), False: frames.rate_index(scenario.data_rate)}
         with genetlink.open_socket() as control:
@@ -100,6 +102,8 @@ class Air(netns.Air):
     def report(self, frame: RadioFrame) -> None:
         """Tell the sender what became of its frame."""
         sender, to = frame.sender, frame.destination
+        if frame.sent is None:
+            return
         signal = self._carrying.signal(to, sender) if frame.acknowledged else 0
         self._write(sender, frames.report(self._family, self._stations[sender], frame.sent, frame.rate, frame.tries,
                                           frame.acknowledged, signal))
@@ -119,15 +123,25 @@ class Air(netns.Air):
             self.report(frame)
 
     def _frame(self, host: int, message: bytes) -> RadioFrame | None:
+        if host in self.devices.ports:
+            data = frames.from_ethernet(message) if self._heard_device(host, message) else None
+            return None if data is None else self._queued(host, data)
         found = frames.read(message)
         if isinstance(found, frames.Sent):
-            to = addresses.host_of(found.to, self._plan.hosts)
-            return RadioFrame(host, to, found, self._rates[to is None])
+            return self._queued(host, found.data, found)
         if found is not None and found.sequence == frames.ARRIVAL:
             self.refused += 1  # its radio is off
         return None
 
+    def _queued(self, host: int, data: bytes, sent: frames.Sent | None = None) -> RadioFrame:
+        to = self._addressee(data[4:10])
+        return RadioFrame(host, to, data, self._rates[to is None], sent)
+
     def _deliver(self, receiver: int, sender: int, data: bytes) -> None:
+        if receiver in self.devices.ports:
+            if (ethernet := frames.to_ethernet(data)) is not None:
+                self._write(receiver, ethernet)
+            return
         frame = self._carrying.arriving
         if not frame.content:
             frame.content = frames.content(data, frame.rate)

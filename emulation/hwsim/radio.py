@@ -29,7 +29,7 @@ CHANNELS, CUSTOM_REGULATION, PERMANENT_ADDRESS = 9, 12, 22
 SET_INTERFACE, JOIN_IBSS = 6, 43
 IFINDEX, IFTYPE, MAC, BEACON_INTERVAL, BASIC_RATES, FREQUENCY, SSID, FIXED, GROUP_RATE = 3, 5, 6, 12, 36, 38, 52, 60, 107
 ADHOC = 1
-NETWORK, CELL = b"roamcast", bytes.fromhex("02726f616d63")  # with a given cell (BSSID) nobody searches: all join at once
+NETWORK = b"roamcast"
 BEACONS = 1000  # units of 1.024 ms: in ad hoc mode each radio of hwsim sends all of its own
 PORT = 1 << 30  # no process id: hwsim lets go of its medium when any netlink socket of that address is closed
 RECEIVE_BUFFER = 1 << 22  # bytes: some 2,000 frames that the medium has not read yet
@@ -92,7 +92,7 @@ def joining(index: int, radio) -> bytes:
     base, data = (frames.RATES[frames.rate_index(rate)] for rate in (radio.base_rate, radio.data_rate))
     basic = bytes(rate // 500_000 for rate in sorted({base, data}))
     return (_u32(IFINDEX, index) + attribute(SSID, NETWORK) + _u32(FREQUENCY, frames.FREQUENCY) + attribute(FIXED, b"")
-            + attribute(MAC, CELL) + _u32(BEACON_INTERVAL, BEACONS) + attribute(BASIC_RATES, basic)
+            + attribute(MAC, frames.CELL) + _u32(BEACON_INTERVAL, BEACONS) + attribute(BASIC_RATES, basic)
             + _u32(GROUP_RATE, base // 100_000))
 
 

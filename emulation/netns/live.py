@@ -41,6 +41,8 @@ class LiveRun:
 
     def enter(self, host: int) -> None:
         """Move this process into a host's network, its children into the run's processes. Raises NotLive."""
+        if self._spaces[host] < 0:
+            raise NotLive(f"host {host} of {self.path} is a real device behind an interface; go to it")
         kinds = [(kernel.CLONE_NEWPID, f"/proc/{self._pid}/ns/pid"),
                  (kernel.CLONE_NEWNET, f"/proc/{self._pid}/fd/{self._spaces[host]}")]
         user = f"/proc/{self._pid}/ns/user"

@@ -22,10 +22,11 @@ from pathlib import Path
 
 from emulation.capture import Captures
 from emulation.medium import Frame, Medium, _Radio, _Transmission
-from emulation.netns import addresses, kernel, probe
+from emulation.netns import addresses, kernel, port, probe
 from emulation.netns.channel import Channel
 from emulation.netns.fidelity import NEIGHBORS, Tally
 from emulation.netns.plan import Plan
+from emulation.netns.port import Devices
 from emulation.realtime import RealTime
 from emulation.records import AppendOnly, DiskFull, RecordWriter, flush_all
 from node import wire
@@ -108,6 +109,7 @@ class Air:
         self._channel = channel
         self._hosts = {tap: host for host, tap in enumerate(taps)}
         self.refused = 0  # frames that a host's device did not take
+        self.devices = Devices(plan.ports)
         self.scheduler = RealTime(plan.medium.late)
         self._files: list = []
         self._captures: FrameCaptures | None = None
@@ -221,13 +223,32 @@ class Air:
                         take(host, read(descriptor, LONGEST))
                 except BlockingIOError:
                     pass
+                except OSError:
+                    if host not in self.devices.ports:
+                        raise
+                    self.devices.gone.setdefault(host, scheduler.elapsed())
         scheduler.advance(until)
 
     def _take(self, host: int, frame: bytes) -> None:
         """A frame that a host's kernel sends."""
-        to = addresses.host_of(frame, self._plan.hosts)
+        if host in self.devices.ports and not self._heard_device(host, frame):
+            return
+        to = self._addressee(frame)
         if to != host:
             self._carrying.transmit(host, to, frame)
+
+    def _heard_device(self, host: int, frame: bytes) -> bool:
+        """An Ethernet frame came in from a real device; whether it may go on."""
+        if len(frame) > port.LONGEST:
+            self.refused += 1
+            return False
+        self.devices.heard(host, frame[6:12])
+        return True
+
+    def _addressee(self, address: bytes) -> int | None:
+        """Whom a frame is for that begins with this address: a host, None for a group, NOBODY for a stranger."""
+        to = addresses.host_of(address, self._plan.hosts)
+        return self.devices.host_of(address[:6], to) if to == addresses.NOBODY else to
 
     def _deliver(self, receiver: int, sender: int, frame: bytes) -> None:
         try:
@@ -241,7 +262,7 @@ class Air:
             try:
                 while True:
                     self._refuse(host, read(tap, LONGEST))
-            except BlockingIOError:
+            except OSError:
                 continue
 
     def _refuse(self, host: int, frame: bytes) -> None:
@@ -263,6 +284,8 @@ class Air:
         """What the kernels of all hosts dropped: datagrams at full sockets, frames at full devices."""
         sockets = devices = 0
         for space in self._spaces:
+            if space < 0:
+                continue  # a real device's host
             kernel.setns(space, kernel.CLONE_NEWNET)
             snmp = [line.split()[1:] for line in Path("/proc/self/net/snmp").read_text().splitlines()
                     if line.startswith("Udp:")]
@@ -297,5 +320,5 @@ def run(plan: Plan, taps: list[int], spaces: list[int], channel: Channel) -> Non
         report["disk_full"] = str(error)
     processor = time.process_time() - setting_up
     report |= {"receptions": air.medium.receptions, "ended": air.scheduler.now(), "tap_refused": air.refused,
-               **air.drops()}
+               "ports": air.devices.told(), "disturbances": air.devices.disturbances(), **air.drops()}
     channel.send({"report": {**report, "processor": processor, "whole_processor": time.process_time()}})

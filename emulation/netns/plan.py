@@ -40,6 +40,12 @@ class Plan:
     def hosts(self) -> int:
         return len(self.movement)
 
+    @property
+    def ports(self) -> dict[int, str]:
+        """The hosts that are real devices, and the interface behind which each is."""
+        hosts = self.scenario.hosts
+        return {host: name for host in range(self.hosts) if (name := hosts.interface_of(host)) is not None}
+
     def late(self) -> set[int]:
         """Hosts whose first fault is `start`: they are not there before it."""
         return joining_late(self.scenario.faults)

@@ -66,15 +66,17 @@ class Supervisor:
     def _self_check(self) -> None:
         plan, hosts = self._plan, self._hosts
         propagation = propagation_of(plan.scenario.radio, plan.movement, plan.scenario.run.seed)
-        expected = probe.reception(plan.movement, plan.scenario.radio, propagation, plan.late())
+        off = plan.late() | plan.ports.keys()  # what a real device hears nobody can ask
+        expected = probe.reception(plan.movement, plan.scenario.radio, propagation, off)
+        asked = [host for host in hosts.all if host.channel is not None]
         heard: list[set[int]] = [set() for _ in range(plan.hosts)]
         for settle in probe.SETTLES:
             begins = time.monotonic() + PROBE_LEAD[0] + PROBE_LEAD[1] * plan.hosts
             ends = begins + plan.hosts * probe.SLOT + settle
             self._medium.send({"probe": ends})
-            for host in hosts.all:
+            for host in asked:
                 host.channel.send({"probe": [begins, ends]})
-            for host in hosts.all:
+            for host in asked:
                 heard[host.number].update(hosts.answer(host, "heard")["heard"])
             if probe.complete(heard, expected):
                 break
@@ -171,7 +173,8 @@ class Supervisor:
         wait_for([self._medium_pid])
         report = self._report
         measured = self._measured(report)
-        because = fidelity.judge(measured, self._plan.scenario.run.fidelity, self._hosts.told())
+        because = fidelity.judge(measured, self._plan.scenario.run.fidelity,
+                                 [*self._hosts.told(), *report["disturbances"]])
         counts = [tally.words for tally in self._plan.nodes]
         self._caller.send({"ended": report["ended"], "disk_full": report.get("disk_full"),
                            "fidelity": {"valid": not because, "invalid_because": because, **measured},
@@ -184,7 +187,8 @@ class Supervisor:
         words = [tally.words for tally in plan.nodes]
         setting_up = sum(word[SETTING_UP] for word in words) * 1e-9
         hosts = self._hosts.processor() - report["whole_processor"] - setting_up
-        return {"real_time": True, "medium": fidelity.lateness([plan.medium]),
+        ports = {"ports": report["ports"]} if report["ports"] else {}
+        return {"real_time": True, **ports, "medium": fidelity.lateness([plan.medium]),
                 "positions": fidelity.lateness([plan.positions]), "nodes": fidelity.lateness(plan.nodes),
                 "receptions": report["receptions"], "socket_drops": report["socket_drops"],
                 "tap_drops": report["device_drops"], "tap_refused": report["tap_refused"],

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from emulation import rundir, runner
 from emulation.neighborhood import TRUTH_INTERVAL
-from emulation.netns import addresses, kernel, netlink, tap
+from emulation.netns import addresses, kernel, netlink, port, tap
 from emulation.netns.channel import Channel, close_all_but
 from emulation.netns.forecast import forecast
 from emulation.netns.plan import Device, Plan
@@ -43,6 +43,8 @@ def check(scenario) -> None:
                          f"enough for {room} hosts; raise the limit as root (ulimit -Hn {wanted}), or use "
                          "--world sim")
     for host in range(hosts):
+        if (interface := scenario.hosts.interface_of(host)) is not None:
+            _check_port(host, interface)
         command = scenario.hosts.command_of(host)
         if command and shutil.which(command[0]) is None:
             raise WorldError(f"host {host}'s command {command[0]}: there is no such program; install it, or "
@@ -51,6 +53,13 @@ def check(scenario) -> None:
         device_of(scenario.run.world).check()
     except kernel.Unsupported as error:
         raise WorldError(str(error)) from None
+
+
+def _check_port(host: int, interface: str) -> None:
+    try:
+        port.check(interface)
+    except kernel.Unsupported as error:
+        raise WorldError(f"host {host}: {error}") from None
 
 
 def device_of(world: str) -> Device:

@@ -57,7 +57,7 @@ def fields(message: bytes) -> tuple[int, int, dict[int, bytes]]:
 def data_frame(sender: int, to: int | None, size: int = 100) -> bytes:
     """An 802.11 data frame of an IBSS."""
     address = b"\xff" * 6 if to is None else addresses.mac(to)
-    return struct.pack("<HH", 0x0008, 0) + address + addresses.mac(sender) + radio.CELL + bytes(2) + bytes(size)
+    return struct.pack("<HH", 0x0008, 0) + address + addresses.mac(sender) + frames.CELL + bytes(2) + bytes(size)
 
 
 @given(st.binary(min_size=10, max_size=2000), st.integers(0, 7), st.integers(0, 2**64 - 1))
@@ -106,6 +106,28 @@ def test_a_report_has_what_hwsim_asks_for(flags, rate, tries, acknowledged, sign
     assert found[7] == bytes([rate, min(tries, 255)]) + bytes([255, 0]) * 3  # index -1: not tried
 
 
+@given(st.binary(min_size=12, max_size=12), st.integers(0x600, 0xFFFF), st.binary(max_size=1500))
+def test_frames_of_real_devices_cross_both_ways(both, kind, payload):
+    ethernet = both + kind.to_bytes(2, "big") + payload
+    data = frames.from_ethernet(ethernet)
+    seen = RadioTap(radiotap.header(6_000_000, 5180) + data)
+    assert bytes.fromhex(seen.addr1.replace(":", "")) + bytes.fromhex(seen.addr2.replace(":", "")) == both
+    assert seen.addr3 == frames.CELL.hex(":") and seen.type == 2 and seen.subtype == 0
+    assert frames.to_ethernet(data) == ethernet
+    with_service = bytes([0x88]) + data[1:24] + b"\x05\0" + data[24:]
+    assert frames.to_ethernet(with_service) == ethernet
+
+
+@given(st.binary(max_size=200))
+def test_what_is_no_such_frame_does_not_cross(data):
+    assert frames.from_ethernet(data[:13]) is None
+    if (ethernet := frames.to_ethernet(data)) is not None:
+        assert data[0] & 0x4C == 8 and ethernet[:12] == data[4:16]
+    beacon = b"\x80" + bytes(60)
+    nothing = b"\x48" + bytes(60)
+    assert frames.to_ethernet(beacon) is None and frames.to_ethernet(nothing) is None
+
+
 def test_rates_are_the_nearest_that_are_not_faster():
     assert [frames.RATES[frames.rate_index(rate)] for rate in (1e3, 6e6, 11e6, 24e6, 53e6, 54e6, 1e9)] == \
         [6e6, 6e6, 9e6, 24e6, 48e6, 54e6, 54e6]
@@ -146,7 +168,7 @@ class Radios:
 
     def send(self, at: float, sender: int, to: int | None, cookie: int = 1) -> None:
         data = data_frame(sender, to)
-        frame = RadioFrame(sender, to, frames.Sent(data, 0, struct.pack("=Q", cookie)), 0)
+        frame = RadioFrame(sender, to, data, 0, frames.Sent(data, 0, struct.pack("=Q", cookie)))
         self.clock.call_at(at, lambda: self.medium.queue(frame) or self.report(frame))
 
     def _deliver(self, receiver: int, sender: int, data: bytes) -> None:

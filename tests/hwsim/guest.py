@@ -37,7 +37,7 @@ PROGRAMS = {"mmdebstrap": "mmdebstrap", "mkfs.ext4": "e2fsprogs", "qemu-system-x
 BUSYBOX = Path("/bin/busybox")
 PACKAGES = ("kmod", "iproute2", "iw", "iputils-ping", "python3", "python3-venv", "wireless-regdb")
 LIBRARIES = ("annotated-types", "attrs", "cbor2", "idna", "numpy", "outcome", "pydantic", "pydantic-core", "scapy", "scipy",
-             "setuptools", "sniffio", "sortedcontainers", "tomli-w", "trio", "typing-extensions", "typing-inspection")
+             "sniffio", "sortedcontainers", "tomli-w", "trio", "typing-extensions", "typing-inspection")
 DISK_MODULES = ("virtio_pci", "virtio_blk", "crc32c_generic", "ext4")  # before there is a disk
 MODULES = (*DISK_MODULES, "9p", "9pnet_virtio", "mac80211_hwsim", "tun", "veth", "bridge", "af_packet", "dummy")
 DISK_BYTES = 2 << 30

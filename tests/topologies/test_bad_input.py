@@ -110,6 +110,26 @@ ONE_PROBLEM = [
     ({"run": 'duration = 60\nworld = "moon"'}, 'run.world: found "moon"; one of "sim", "netns" or "hwsim"'),
     ({"hosts": 'count = 3\ncommand = ["babeld"]'}, 'hosts.command: found something for world "sim"'),
     ({"hosts": "count = 3\n[hosts.1]\nnode = false"}, 'hosts.1.node: found something for world "sim"'),
+    ({"hosts": 'count = 3\n[hosts.1]\ninterface = "eth1"'}, 'hosts.1.interface: found something for world "sim"'),
+    (
+        {"run": 'duration = 60\nworld = "netns"', "hosts": 'count = 3\n[hosts.1]\ninterface = "eth1"\nnode = true'},
+        "hosts.1.node: found something to run on a host that is a real device; leave it out",
+    ),
+    (
+        {
+            "run": 'duration = 60\nworld = "hwsim"',
+            "hosts": 'count = 3\n[hosts.1]\ninterface = "eth1"\n[hosts.2]\ninterface = "eth1"',
+        },
+        'hosts: found interface "eth1" for two hosts; one device for each',
+    ),
+    (
+        {
+            "run": 'duration = 60\nworld = "netns"',
+            "hosts": 'count = 3\n[hosts.1]\ninterface = "eth1"',
+            "tail": '[netns]\nneighbors = "permanent"\n',
+        },
+        'netns.neighbors: found "permanent", but the address of the device of a host is not known',
+    ),
     ({"hosts": "count = 3\n[hosts.1]\nnodes = false"}, 'hosts.1.nodes: found an unknown key; did you mean "node"?'),
     (
         {"run": 'duration = 60\nworld = "netns"', "hosts": 'count = 3\n[hosts.9]\ncommand = ["x"]'},

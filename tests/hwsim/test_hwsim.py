@@ -1,0 +1,51 @@
+"""Real 802.11 in a guest: field nodes on radios of their own, and the world hwsim held against its radio model.
+
+Minutes; run by name: `roamcast test --hwsim`.
+"""
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.hwsim import heard, install
+
+SECONDS = 3600.0  # that a guest may take on a busy machine; its own clock does not notice
+HERE = Path(__file__).parent
+pytestmark = [pytest.mark.hwsim, pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make the guest")]
+
+
+def test_ten_field_nodes_talk_over_ibss(tmp_path):
+    share = tmp_path / "share"
+    share.mkdir()
+    shutil.copy(HERE / "field.py", share)
+    code, said = install.do(share, f"{install.PYTHON} /host/field.py /host/field.json\n", SECONDS)
+    assert code == 0, said
+    found = json.loads((share / "field.json").read_text())
+    print(json.dumps(found, indent=1))
+    for name in ("all", "restarted", "interrupted"):
+        assert found[name].get("due") == 500 and found[name]["delivered"] == 500, (name, found)
+    assert found["exit"] == 0 and found["dead"] == []
+
+
+def test_who_heard_whom_is_what_the_radio_model_says(tmp_path):
+    run, said = install.run(HERE / "stations.toml", tmp_path / "share", SECONDS)
+    manifest = json.loads((run / "manifest.json").read_text())
+    fidelity = manifest["fidelity"]
+    print(said, json.dumps(fidelity, indent=1))
+    assert manifest["outcome"] == "complete" and manifest["world"] == "hwsim"
+    assert fidelity["tap_drops"] == fidelity["tap_refused"] == fidelity["socket_drops"] == 0
+    assert fidelity["valid"], fidelity["invalid_because"]
+    found = heard.compare(run)
+    print("    m  pairs  heard   model")
+    for span in found.bins:
+        print(f"{span.least:5.0f} {span.pairs:6} {span.heard / span.pairs:6.3f} {span.expected / span.pairs:7.3f}")
+    assert found.decided > 2000 and found.lost == found.invented == 0
+    assert len([span for span in found.bins if 0.05 < span.expected / span.pairs < 0.95]) >= 3  # there is a slope to meet
+    for span in found.bins:
+        assert abs(span.heard - span.expected) <= 4.0 * span.variance**0.5 + 1.0, span
+    workload = manifest["workload"]
+    assert workload["published"] > 50 and workload["delivered"] > 50
