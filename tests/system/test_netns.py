@@ -263,7 +263,7 @@ def test_a_host_killed_from_outside_is_told(tmp_path):
 
 @pytest.mark.needs("ip")
 def test_people_at_a_host(tmp_path):
-    out = tmp_path / "run"
+    out, heard = tmp_path / "run", tmp_path / "heard"
     text = CHAIN.replace("duration = 5", "duration = 300") + "[hosts]\nnames = ['ann', 'bob', 'carl']\n"
     with going(runs.scenario_file(tmp_path, text), out):
         shown = command("exec", str(out), "bob", "--", "ip", "-4", "-o", "address", "show", "wlan0")
@@ -280,10 +280,53 @@ def test_people_at_a_host(tmp_path):
         assert "hello" in listener.communicate(timeout=PATIENCE)[0]
         published = command("pub", "--run", str(out), "--host", "ann", "kind=x")
         assert published.returncode == 0 and published.stdout.startswith("0.1."), published
+        with heard.open("w") as file:
+            subscriber = subprocess.Popen([sys.executable, "-P", "-m", "cli", "sub", "--run", str(out), "--host", "carl",
+                                           'kind = "x"'], env=environment(), stdout=file)
+        until(lambda: command("pub", "--run", str(out), "--host", "ann", "kind=x").returncode == 0 and heard.read_text(),
+              "carl hears nothing of ann")
+        subscriber.terminate()
+        assert subscriber.wait(PATIENCE) == 0 and json.loads(heard.read_text().splitlines()[0])["attributes"] == {"kind": "x"}
         wrong = command("exec", str(out), "dora", "--", "true")
         assert wrong.returncode == 2 and wrong.stderr == f"roamcast: dora: no host of {out}; there are 3, ann to carl\n"
     over = command("exec", str(out), "bob", "--", "true")
     assert over.returncode == 2 and "over" in over.stderr
+
+
+HELLO = """
+import os, socket, sys, time
+with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as end:
+    end.settimeout(60)
+    end.bind(("::", 5000))
+    if sys.argv[1:]:
+        for _ in range(20):
+            end.sendto(b"hello", (sys.argv[1], 5000))
+            time.sleep(0.1)
+    else:
+        print(*end.recvfrom(100)[:1], flush=True)
+"""
+
+
+@pytest.mark.parametrize("neighbors", ["frames", "permanent"])
+def test_addresses_are_resolved_on_the_air_or_known_from_the_start(tmp_path, neighbors):
+    """Both kinds of addresses, between two hosts in range: our node's unicasts by IPv4, a program's by IPv6."""
+    (tmp_path / "hello.py").write_text(HELLO)
+    text = f"""
+    [netns]
+    neighbors = "{neighbors}"
+    [hosts.0]
+    command = ["{sys.executable}", "{tmp_path}/hello.py", "{addresses.ipv6(1)}"]
+    [hosts.1]
+    command = ["{sys.executable}", "{tmp_path}/hello.py"]
+    """
+    ours = runs.run(runs.scenario_file(tmp_path, CHAIN + FLOW + text), tmp_path / "run")
+    assert (ours / "programs" / "1.log").read_text() == "b'hello'\n"
+    assert {record["node"] for record in runs.of_kind(ours, "delivered")} == {2}
+    frames = [frame for _, frame in capture.read(ours / "captures" / "1.pcap")]
+    arp = sum(frame[12:14] == b"\x08\x06" for frame in frames)
+    solicitations = sum(frame[12:14] == b"\x86\xdd" and (frame[20], frame[54]) == (58, 135) for frame in frames)
+    assert (arp > 0, solicitations > 0) == (neighbors == "frames",) * 2
+    assert any(frame[12:14] == b"\x08\x00" and not frame[0] & 1 for frame in frames)  # a unicast by IPv4
 
 
 def test_other_programs_beside_and_instead_of_the_node(tmp_path):
