@@ -117,6 +117,15 @@ class PatternTable(SubscriptionTable):
             meaning = self._meaning[found] = links, [CLIENT] if CLIENT in hops else []
         return meaning[0].copy(), meaning[1]
 
+    def sole(self) -> dict[Hop, set[FilterHash]]:
+        """Per hop the patterns that it wants and no other hop does."""
+        hop_of = {bit: hop for hop, bit in self._bits.items()}
+        found: dict[Hop, set[FilterHash]] = {}
+        for key, mask in self._masks.items():
+            if mask in hop_of:
+                found.setdefault(hop_of[mask], set()).add(key)
+        return found
+
     def matching(self, attributes: Text) -> list[FilterHash]:
         """Hashes of the filters that the event matches."""
         return [key for key in attributes.patterns if key in self._masks]

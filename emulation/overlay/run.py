@@ -20,6 +20,7 @@ from node.config import NodeConfig
 from node.ids import LinkId
 from node.trees import scripted
 
+_NONE: frozenset[bytes] = frozenset()
 BIN = 0.1  # s, of what is told over time
 WAIT = 0.5  # s that a dispatcher waits for the word of another, which may be lost when reconfigurations overlap
 
@@ -205,15 +206,11 @@ class Run:
             return 0
         count = 0
         tables = [dispatcher.routing.table for dispatcher in self.dispatchers]
-        only: dict[tuple[int, LinkId], set[bytes]] = {}  # what a dispatcher holds for this link and no other hop
-        for node, table in enumerate(tables):
-            for key, _ in table:
-                hops = table.hops_of(key)
-                if len(hops) == 1:
-                    only.setdefault((node, next(iter(hops))), set()).add(key)
+        all_of = [{key for key, _ in table} for table in tables]
+        sole = [table.sole() for table in tables]
         for link in self.tree.links:
             for here, there in (link[:2], link[1::-1]):
-                due = {key for key, _ in tables[there]} - only.get((there, link), set())
+                due = all_of[there] - sole[there].get(link, _NONE)
                 count += len(due ^ tables[here].filters_of(link).keys())
         return count
 

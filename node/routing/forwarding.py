@@ -305,7 +305,7 @@ class SubscriptionForwarding(Strategy):
             self._refuse(hop)
             return False
         before = len(hops)
-        only = next(iter(hops), None)
+        only = next(iter(hops)) if before == 1 else None
         self.table.add(hop, wanted)
         if self._recovery is not None and type(hop) is LinkId:
             self._recovery.told(hop, key)
@@ -357,7 +357,7 @@ class SubscriptionForwarding(Strategy):
 
     def _more(self, link: LinkId, state: Told, key: FilterHash, wanted: Filter) -> None:
         """The filter became wanted on the link."""
-        if key in state.filters or key in self._held.get(link, ()):
+        if key in state.filters or self._held and key in self._held.get(link, ()):
             return
         if self._covering:
             if any(dominates(told, wanted) for told in state.filters.values()):
@@ -387,20 +387,23 @@ class SubscriptionForwarding(Strategy):
         """Send every link its difference: SUB before UNSUB, and equal ones as one message to several."""
         if not self._dirty:
             return
-        subs: dict[tuple[FilterHash, ...], list[LinkId]] = {}
+        subs: dict[tuple[FilterHash, ...], tuple[list[LinkId], dict[FilterHash, Filter]]] = {}
         unsubs: dict[tuple[FilterHash, ...], list[LinkId]] = {}
-        filters: dict[FilterHash, Filter] = {}
         for link, state in self._dirty.items():
             if state.to_sub:
-                subs.setdefault(tuple(state.to_sub), []).append(link)
-                filters.update(state.to_sub)
+                keys = tuple(state.to_sub)
+                same = subs.get(keys)
+                if same is None:
+                    subs[keys] = [link], state.to_sub
+                else:
+                    same[0].append(link)
                 state.to_sub = {}
             if state.to_unsub:
                 unsubs.setdefault(tuple(state.to_unsub), []).append(link)
                 state.to_unsub = {}
         dirty, self._dirty = self._dirty, {}
-        for keys, links in subs.items():
-            pieces = list(parts([filters[key] for key in keys]))
+        for links, filters in subs.values():
+            pieces = list(parts(filters.values()))
             for part in pieces[:-1]:
                 self._core.send(links, wire.Sub(part))
             if self._rider is None:

@@ -49,10 +49,10 @@ class Resync:
 
     def changed(self, link: LinkId) -> None:
         """A SUB or UNSUB was applied: the comparison moves on, and a snapshot under way is void."""
-        state = self._state(link)
+        state = self._links.get(link) or self._state(link)
         state.position = self._core.received_position(link)
-        state.parts = None
-        state.filters = []
+        if state.parts is not None:
+            state.parts, state.filters = None, []
 
     def digests_received(self, node: NodeId, digests) -> None:
         me = self._core.me.node

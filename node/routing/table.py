@@ -65,16 +65,22 @@ class SubscriptionTable:
         key = wanted.hash
         hops = self._hops.get(key)
         if hops is None:
-            self._filters[key] = wanted
-            hops = self._hops[key] = {}
+            known = self._filters[key] = wanted
+            self._hops[key] = {hop: None}
             if self._by_filter is not None:
                 self._by_filter.add(wanted, key)
         elif hop in hops:
             return False
-        known = self._filters[key]  # one object a filter, however many hops want it
-        hops[hop] = None
-        self._of.setdefault(hop, {})[key] = known
-        self._digests[hop] = self._digests.get(hop, 0) ^ digest_of(key)
+        else:
+            known = self._filters[key]  # one object a filter, however many hops want it
+            hops[hop] = None
+        own = self._of.get(hop)
+        if own is None:
+            self._of[hop] = {key: known}
+            self._digests[hop] = digest_of(key)
+        else:
+            own[key] = known
+            self._digests[hop] ^= digest_of(key)
         self._index.add(known, hop)
         return True
 
