@@ -230,14 +230,17 @@ def _listen(path: Path) -> socket.socket:
                 raise ControlError(f"{path}: a node answers here already; stop it or choose another path")
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.setblocking(False)
-    mask = os.umask(0o777 & ~MODE)
+    mask = None
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        mask = os.umask(0o777 & ~MODE)
         listener.bind(str(path))
     except OSError as error:
         listener.close()
         reason = error.strerror or str(error)  # a path of more than 107 bytes has no errno
         raise ControlError(f"{path}: {reason}; choose another path for --control") from None
     finally:
-        os.umask(mask)
+        if mask is not None:
+            os.umask(mask)
     listener.listen(16)
     return listener

@@ -167,6 +167,8 @@ class FieldRecords(Records):
 
     async def keep(self) -> None:
         """Write and sync, in a thread: a slow card holds up nobody."""
+        if not self._waiting and self._synced and (self._journal is None or self._journal.synced):
+            return
         lines, self._waiting = self._waiting, []
         standing = list(self._standing.values())
         await trio.to_thread.run_sync(self._keep, lines, standing)
@@ -247,7 +249,7 @@ class Journal:
             raise DaemonError(f"{path}: {error.strerror}; choose another path for --journal") from None
         self._taken = sum(p.stat().st_size for p in [*pieces(path), path] if p.is_file())
         self._written = 0
-        self._synced = True
+        self.synced = True
 
     def write(self, text: str) -> None:
         if self._file is None:
@@ -262,15 +264,15 @@ class Journal:
                 return
         try:
             self._file.write(text)
-            self._synced = False
+            self.synced = False
         except OSError as error:
             self._end(f"{self._path}: {error.strerror}; the journal ends here, the node goes on")
 
     def sync(self) -> None:
         """What was written is on the disk when this returns; called from a thread."""
         file = self._file
-        if file is not None and not self._synced:
-            self._synced = True
+        if file is not None and not self.synced:
+            self.synced = True
             with contextlib.suppress(OSError, ValueError):  # not every file can; it may have ended meanwhile
                 os.fsync(file.fileno())
 

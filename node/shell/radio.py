@@ -93,7 +93,6 @@ class Radio:
             except OSError:
                 self.unsent += 1
                 return False
-            # what merely comes from our address may be of a host that was given the same
             if self._from == self.address and source_port == self._port and datagram in self._echoes:
                 continue
             port.tick()

@@ -129,6 +129,7 @@ def test_nodes_talk_over_ipv6_without_an_address_given(three):
 def test_a_node_is_all_in_its_file_and_flags_override(three, tmp_path):
     a, _, _ = three
     config = tmp_path / "node.toml"
+    a.socket = tmp_path / "made" / "for" / "it.sock"
     config.write_text(f'id = 1\ninterface = "radio"\ncontrol = "{a.socket}"\nrecords = "{tmp_path}/wrong.jsonl"\n'
                       f'state = "{tmp_path}/state"\njournal = "{tmp_path}/1.journal"\ndisk = 1\nport = 4711\n[node]\n'
                       "hello_interval = 0.1\n")
