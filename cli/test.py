@@ -23,6 +23,7 @@ PROGRAMS = {  # what tests start besides Python (their marker `needs`), and Debi
     "babeld": "babeld",
     "iperf3": "iperf3",
 }
+ADMINISTRATION = ("/usr/sbin", "/sbin")  # where Debian has babeld, and where a user's PATH does not look
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +42,7 @@ def run(args: argparse.Namespace) -> int:
 
     if not (ROOT / "tests").is_dir():
         raise UserError(f"{ROOT} has no folder tests; run this in a checkout of the source")
+    os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), *ADMINISTRATION])
     _programs()
     seed = random.SystemRandom().randrange(2**32) if args.seed is None else args.seed
     command = [sys.executable, "-m", "pytest", f"--randomly-seed={seed}",
