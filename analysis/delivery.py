@@ -5,13 +5,13 @@ import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from analysis import losses
+from analysis import losses, roaming
 from analysis.routes import routes
 from analysis.run import Run
 
 
 def outcomes(spark: SparkSession, run: Run, expected: DataFrame, tables: dict[str, DataFrame],
-             radio_links: pd.DataFrame, links: pd.DataFrame, hosts: int) -> DataFrame:
+             radio_links: pd.DataFrame, links: pd.DataFrame, hosts: int, attached: pd.DataFrame | None = None) -> DataFrame:
     """One row a pair of `expected`, with what became of it.
 
     Adds `delivered` (s, the first time, or null), `times` (how often), `hops`, `recovered`, `bound` (s,
@@ -23,6 +23,8 @@ def outcomes(spark: SparkSession, run: Run, expected: DataFrame, tables: dict[st
            .agg(F.min(F.struct("t", "hops", "recovered")).alias("first"), F.count("*").alias("times"))
            .select("event", "node", "client", F.col("first.t").alias("delivered"), F.col("first.hops").alias("hops"),
                    F.col("first.recovered").alias("recovered"), "times"))
+    if attached is not None:  # an event's way begins or ends with one
+        links = pd.concat([links, roaming.as_links(attached)], ignore_index=True)
     ways = routes(spark, expected.where("not local"), radio_links, links, hosts, run.deadline).repartition("event")
     judged = (expected.join(got, ["event", "node", "client"], "left").join(ways, ["event", "node"], "left")
               .withColumn("bound", F.when(F.col("local"), F.col("published")).otherwise(F.col("bound")))
@@ -30,5 +32,5 @@ def outcomes(spark: SparkSession, run: Run, expected: DataFrame, tables: dict[st
               .withColumn("connected", F.coalesce(F.col("bound") == F.col("published"), F.lit(False)))
               .withColumn("in_time", F.coalesce(F.col("delivered") <= F.col("published") + run.deadline, F.lit(False)))
               .withColumn("latency", F.when(F.col("in_time"), F.col("delivered") - F.col("published")))).cache()
-    whys = losses.whys(run, judged.where("not in_time and not node_down"), tables)
+    whys = losses.whys(run, judged.where("not in_time and not node_down"), tables, attached)
     return judged.drop("path").join(whys, ["event", "node", "client"], "left")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import reduce
 
+import pandas as pd
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -24,18 +25,52 @@ DROPS = {
 }
 
 
-def whys(run: Run, lost: DataFrame, tables: dict[str, DataFrame]) -> DataFrame:
+# Why a broker gave up what it held for a device, in `buffer_dropped`; any other reason ended the device's session.
+GIVEN_UP = {
+    "bytes": "a broker's buffer for the client was full",
+    "age": "it waited longer for the client than client_age",
+    "expired": "the client was away for longer than client_age",
+}
+
+
+def whys(run: Run, lost: DataFrame, tables: dict[str, DataFrame], attached: pd.DataFrame | None = None) -> DataFrame:
     """`event`, `node`, `client`, `reason`, `detail` of each lost pair, `near`, `far` (the hop, where there is one).
 
-    `lost` has the columns of delivery.outcomes and `path`.
+    `lost` has the columns of delivery.outcomes and `path`; `attached` is roaming.attachments, where clients roam.
     """
     if run.treeless:
         found = lost.join(_refused(tables), "event", "left").withColumn("why", _without_tree(run.radio_known)).withColumns(
             {"near": F.lit(None).cast("long"), "far": F.lit(None).cast("long")})
     else:
         hops = broken_hops(lost, tables, run.deadline)
-        found = lost.join(hops, ["event", "node"], "left").withColumn("why", _in_tree(run.radio_known))
+        found = lost.join(hops, ["event", "node"], "left")
+        if attached is not None:
+            found = _about_devices(found, tables, attached, run)
+        found = found.withColumn("why", _in_tree(run.radio_known, attached is not None))
     return found.select("event", "node", "client", "why.reason", "why.detail", "near", "far")
+
+
+def _about_devices(lost: DataFrame, tables: dict[str, DataFrame], attached: pd.DataFrame, run: Run) -> DataFrame:
+    """Adds `sub_apart`, `pub_apart` (a device, attached to no broker when it was published), `moved` (not to the
+    same one until the deadline), `given_up` (why a broker gave it up, or null), `unsent` (the publisher gave it up)."""
+    spans = F.broadcast(lost.sparkSession.createDataFrame(
+        attached[["device", "up", "down"]], "device long, up double, down double"))
+    devices = F.broadcast(spans.select("device").unionByName(lost.sparkSession.createDataFrame(
+        [(device,) for device in run.roaming], "device long")).distinct())
+    for host, until in (("node", "sub_until"), ("source", "pub_until")):
+        there = (lost.select("event", host, "published").distinct()
+                 .join(spans, (F.col(host) == F.col("device")) & F.col("published").between(F.col("up"), F.col("down")))
+                 .groupBy("event", host).agg(F.max("down").alias(until)))
+        is_device = devices.select(F.col("device").alias(host), F.lit(True).alias(f"{until}_of"))
+        lost = lost.join(there, ["event", host], "left").join(is_device, host, "left")
+    dropped = (tables["buffer_dropped"].groupBy("event", F.col("device").alias("node"))
+               .agg(F.min_by("reason", "t").alias("given_up")))
+    unsent = tables["publication_dropped"].select("event", F.lit(True).alias("unsent")).distinct()
+    subscriber, publisher = (F.col(name).isNotNull() for name in ("sub_until_of", "pub_until_of"))
+    return (lost.join(F.broadcast(dropped), ["event", "node"], "left").join(F.broadcast(unsent), "event", "left")
+            .withColumn("sub_apart", subscriber & F.col("sub_until").isNull())
+            .withColumn("pub_apart", publisher & F.col("pub_until").isNull())
+            .withColumn("moved", subscriber & (F.col("sub_until") < F.col("published") + run.deadline)))
 
 
 def _refused(tables: dict[str, DataFrame]) -> DataFrame:
@@ -88,10 +123,24 @@ def _without_tree(radio_known: bool) -> Column:
             .otherwise(_why("radio", "no broadcast came through")))
 
 
-def _in_tree(radio_known: bool) -> Column:
+def _handoff(rules: Column) -> Column:
+    """What the moves of clients explain, before the tree is asked."""
+    for reason, says in GIVEN_UP.items():
+        rules = rules.when(F.col("given_up") == reason, _why("handoff", says))
+    return (rules.when(F.col("given_up").isNotNull(), _why("handoff", "a broker ended the client's session"))
+            .when(F.col("unsent"), _why("handoff", "the publisher gave it up before a broker had it"))
+            .when(F.col("pub_apart"), _why("handoff", "the publisher was attached to no broker"))
+            .when(F.col("sub_apart"), _why("handoff", "the client was attached to no broker when it was published"))
+            .when(F.col("moved"), _why("handoff", "the client moved before the deadline"))
+            .when(F.col("link").startswith("@") & F.col("last"), _why("handoff", "its broker did not hand it out")))
+
+
+def _in_tree(radio_known: bool, roams: bool) -> Column:
     hop, apart = F.col("link").isNotNull(), F.lit(radio_known) & ~F.col("connected")
-    rules = (_anywhere(radio_known)
-             .when(F.col("path").isNull() & apart,
+    rules = _anywhere(radio_known)
+    if roams:
+        rules = _handoff(rules)
+    rules = (rules.when(F.col("path").isNull() & apart,
                    _why("repairing", "hosts apart when it was published; carrying would have helped"))
              .when(F.col("path").isNull() & F.lit(radio_known), _why("repairing", "hosts connected, their trees were not one"))
              .when(F.col("path").isNull(), _why("repairing", "their trees were not one")))

@@ -16,12 +16,25 @@ from pyspark.sql import functions as F
 _SCHEMA = "sent long, misrouted long"
 
 
-def misrouted(tables: dict[str, DataFrame]) -> dict[str, int]:
-    """`sent` and `misrouted` messages of events over tree links in the whole run, retransmissions not counted."""
+def misrouted(tables: dict[str, DataFrame], attached: pd.DataFrame | None = None) -> dict[str, int]:
+    """`sent` and `misrouted` messages of events over tree links in the whole run, retransmissions not counted.
+
+    `attached` is roaming.attachments, where clients roam: what comes to a client was wanted by its broker, and what a
+    client publishes begins at its broker.
+    """
+    delivered = tables["delivered"]
+    if attached is not None:
+        at = F.broadcast(delivered.sparkSession.createDataFrame(
+            attached[["device", "broker", "up", "down"]], "device long, broker long, up double, down double"))
+        delivered = (delivered.join(at, (F.col("node") == F.col("device")) & F.col("t").between(F.col("up"), F.col("down")),
+                                    "left").withColumn("node", F.coalesce("broker", "node")))
     over = (tables["forwarded"].select("event", "node", F.explode("to").alias("link")).withColumn("end", F.lit("sent"))
-            .unionByName(tables["delivered"].select("event", "node", F.lit(None).cast("string").alias("link"))
+            .unionByName(delivered.select("event", "node", F.lit(None).cast("string").alias("link"))
                          .withColumn("end", F.lit("wanted")))
             .unionByName(tables["event_dropped"].select("event", "node", "link").withColumn("end", F.lit("lost"))))
+    if attached is not None:
+        over = over.unionByName(tables["forwarded"].where(F.col("from").isNull()).select(
+            "event", "node", F.lit(None).cast("string").alias("link"), F.lit("begun").alias("end")))
     events = over.groupBy("event").agg(F.collect_list(F.struct("node", "link", "end")).alias("ways"))
     row = events.mapInPandas(_count, _SCHEMA).agg(F.sum("sent").alias("sent"), F.sum("misrouted").alias("misrouted")).collect()[0]
     return {"sent": row.sent or 0, "misrouted": row.misrouted or 0}
@@ -37,15 +50,17 @@ def _count(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
 def count(source: int, ways: list[tuple[int, str | None, str]]) -> tuple[int, int]:
     """(messages, misrouted ones) of one event that `source` published, from (host, link, end).
 
-    end is `sent` or `lost` over the link, or `wanted` at the host. Messages that came again are misrouted too.
+    end is `sent` or `lost` over the link, or `wanted` at the host, or `begun` there (at the source where there is none
+    such). Messages that came again are misrouted too.
     """
     sent = {(near, link) for near, link, end in ways if end == "sent"}
     lost = sent & {(near, link) for near, link, end in ways if end == "lost"}
     beside: dict[int, list[str]] = {}
     for near, link in sorted(sent - lost):
         beside.setdefault(near, []).append(link)
-    came: dict[int, tuple[int, str] | None] = {source: None}  # host -> the message that brought the event there
-    queue = deque([source])
+    begun = dict.fromkeys([host for host, _, end in ways if end == "begun"]) or {source: None}
+    came: dict[int, tuple[int, str] | None] = dict(begun)  # host -> the message that brought the event there
+    queue = deque(begun)
     while queue:
         near = queue.popleft()
         for link in beside.get(near, ()):

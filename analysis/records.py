@@ -29,7 +29,7 @@ _HEAD = T.StructType([T.StructField("t", T.DoubleType()), T.StructField("node", 
 ROW_GROUP = 50_000  # lines
 MOST_NODES, LATEST = 100_000, 1e9  # ids and times (s) beyond these are no record's: tables by id stay small
 # fields by what they name, whatever the kind; hosts by id, links and events in the text form of node/ids.py
-HOSTS = {"from", "to", "host", "neighbor", "other", "leader", "parent"}
+HOSTS = {"from", "to", "host", "neighbor", "other", "leader", "parent", "broker", "device", "holder"}
 _LINK, _EVENT = r"^\d{1,10}-\d{1,10}\.[0-9a-f]{1,8}$", r"^\d{1,10}\.\d{1,10}\.\d{1,10}$"
 FORMS = {"event": _EVENT, **dict.fromkeys(("link", "rid", "lost", "new", "from", "to"), _LINK)}
 # where a line stands, to order the records of one instant: start of the file's block, then the row

@@ -54,6 +54,12 @@ class Run:
         return node.get("tree") == "none" or node.get("strategy") == "flood"
 
     @property
+    def roaming(self) -> tuple[int, ...]:
+        """Hosts that are clients only, by the scenario."""
+        roam = self.scenario.get("workload", {}).get("roam", ())
+        return tuple(host for host in roam if type(host) is int) if isinstance(roam, list) else ()
+
+    @property
     def logs(self) -> list[Path]:
         world = self.path / "world.jsonl"
         return sorted((self.path / "nodes").glob("*.jsonl")) + ([world] if world.is_file() else [])

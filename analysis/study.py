@@ -10,7 +10,18 @@ import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from analysis import correctness, delivery, incidents, intervals, losses, outages, overhead, records, tree
+from analysis import (
+    correctness,
+    delivery,
+    incidents,
+    intervals,
+    losses,
+    outages,
+    overhead,
+    records,
+    roaming,
+    tree,
+)
 from analysis.breakdown import Breakdown, breakdown
 from analysis.errors import AnalysisError
 from analysis.expected import expected, filters, published
@@ -42,12 +53,14 @@ class Study:
     contacts: pd.DataFrame
     tree_links: pd.DataFrame
     standings: pd.DataFrame  # tree_state: t, node, leader, seeking
+    moves: pd.DataFrame | None  # roaming.moves; None where no client roams
+    roaming: dict[str, float]  # roaming.numbers
     notes: list[str]
 
     @property
     def numbers(self) -> dict[str, float]:
         """The headline numbers by key (summary.METRICS); nan where there is nothing to divide."""
-        return {**_delivery_numbers(self), **_overhead_numbers(self), **_tree_numbers(self)}
+        return {**_delivery_numbers(self), **_overhead_numbers(self), **_tree_numbers(self), **self.roaming}
 
 
 def study(spark: SparkSession, run: Run) -> Study:
@@ -76,29 +89,47 @@ def _studied(spark: SparkSession, run: Run) -> Study:
         fields = {name: pool.submit(ask, tables) for name, ask in {
             "sent": overhead.by_type, "drops": overhead.drops, "traffic": overhead.totals, "repairs": tree.repairs,
             "seeking_times": tree.seeking_times, "links": tree.link_changes, "deliveries": _deliveries,
-            "standings": _standings, "misrouted": misrouted}.items()}
+            "standings": _standings}.items()}
         told = pool.submit(incidents.incidents, tables, found.counts, run.hosts)
         spans = intervals.intervals(tables, end)
         for name in ("lives", "radio_links", "contacts", "tree_links"):
             getattr(spans, name).to_parquet(run.tables / f"{name}.parquet", index=False)
         hosts = 1 + max([len(run.hosts) - 1, *found.nodes, int(spans.radio_links[["tail", "head"]].to_numpy().max(initial=-1))])
-        fields["shape"] = pool.submit(tree.over_time, spans.lives, spans.contacts, spans.tree_links, run.ended, hosts)
-        fields["outages"] = pool.submit(outages.outages, spans.tree_links, spans.contacts, spans.lives, end)
+        attached = roaming.attachments(tables, spans.lives, end) if run.roaming or found.counts.get("moved_in") else None
+        lives, contacts = _brokers(run, spans.lives, spans.contacts, attached)
+        fields["shape"] = pool.submit(tree.over_time, lives, contacts, spans.tree_links, run.ended, hosts)
+        fields["outages"] = pool.submit(outages.outages, spans.tree_links, contacts, lives, end)
+        fields["misrouted"] = pool.submit(misrouted, tables, attached)
+        fields["moves"] = pool.submit(lambda: None if attached is None else roaming.moves(run, tables, attached))
         held = _spread(spark, spans.held, "node long, client string, hash string")
         events = published(tables).cache()
         matching = matches(events, filters(tables)).cache()
         fields["violations"] = pool.submit(correctness.check, tables, events, matching, held)
         should = expected(run, events, matching, _spread(spark, spans.wants, "node long, client string, hash string"),
                           held, _spread(spark, spans.lives, "node long")).cache()
-        outcomes = delivery.outcomes(spark, run, should, tables, spans.radio_links, spans.tree_links, hosts).cache()
+        outcomes = delivery.outcomes(spark, run, should, tables, spans.radio_links, spans.tree_links, hosts,
+                                     attached).cache()
         outcomes.write.parquet(str(run.tables / "outcomes.parquet"))
         fields["parts"] = pool.submit(breakdown, run, outcomes)
         whole = Study(run=run, ingest=found, lives=spans.lives, contacts=spans.contacts, tree_links=spans.tree_links,
-                      notes=[], **{name: field.result() for name, field in fields.items()})
+                      notes=[], roaming={}, **{name: field.result() for name, field in fields.items()})
     whole.sent["cost"] = overhead.normalized(whole.sent, whole.misrouted["misrouted"])
     whole.outages.to_parquet(run.tables / "outages.parquet", index=False)
+    whole.roaming = roaming.numbers(whole.moves, whole.sent, tables)
+    if whole.moves is not None:
+        whole.moves.to_parquet(run.tables / "moves.parquet", index=False)
     whole.notes = [*run.notes, *_notes(whole), *told.result()]
     return whole
+
+
+def _brokers(run: Run, lives: pd.DataFrame, contacts: pd.DataFrame,
+             attached: pd.DataFrame | None) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """`lives` and `contacts` of the hosts that may be in a tree: without those that are clients only."""
+    if attached is None:
+        return lives, contacts
+    devices = {*run.roaming, *attached["device"]}
+    return (lives[~lives["node"].isin(devices)],
+            contacts[~contacts["i"].isin(devices) & ~contacts["j"].isin(devices)])
 
 
 def _spread(spark: SparkSession, frame: pd.DataFrame, key: str) -> DataFrame:

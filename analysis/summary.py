@@ -46,6 +46,17 @@ METRICS = [
     Metric("Overhead", "bytes sent per host", "bytes_per_host_second", "rate"),
     Metric("Overhead", "duplicates on arrival", "duplicates", "count", "events that came again and were stopped"),
     Metric("Overhead", "radio busy", "airtime_share", "share", "airtime of all transmissions by duration"),
+    Metric("Roaming", "attachments", "roam_attachments", "count", "of clients without a broker of their own"),
+    Metric("Roaming", "moves", "roam_moves", "count", "of them, from another broker"),
+    Metric("Roaming", "without a broker, median", "roam_away", "seconds", "before an attachment that was not the first"),
+    Metric("Roaming", "let in, median", "roam_let_in", "seconds", "after a move: its former brokers have handed over"),
+    Metric("Roaming", "waited in vain", "roam_waited", "count", "a former broker did not hand over in handoff_wait"),
+    Metric("Roaming", "first event, median", "roam_first", "seconds", "from the attachment on, after a move"),
+    Metric("Roaming", "first event, 95th perc.", "roam_first_p95", "seconds"),
+    Metric("Roaming", "events fetched", "roam_fetched", "number", "of former brokers, a move"),
+    Metric("Roaming", "duplicates suppressed", "roam_duplicates", "number", "a move"),
+    Metric("Roaming", "control messages", "roam_control", "number", "an attachment, all brokers together"),
+    Metric("Roaming", "events given up", "roam_dropped", "count", "by full or old buffers for clients, or their own"),
     Metric("Tree", "repairs", "repairs", "count", "of lost links, ended by joining"),
     Metric("Tree", "seeking, median", "seeking_median", "seconds", "from noticing the loss to joined"),
     Metric("Tree", "seeking, 95th percentile", "seeking_p95", "seconds"),
@@ -127,7 +138,7 @@ class Summary(Mapping):
             if metric.key not in self:
                 continue
             estimate = self.estimate(metric.key)
-            if (metric.section == "Tree" or metric.key in _TREE_ONLY) and math.isnan(estimate.mean):
+            if (metric.section in ("Tree", "Roaming") or metric.key in _TREE_ONLY) and math.isnan(estimate.mean):
                 continue
             if (metric.section == "Lost" or metric.key in _SELDOM) and not estimate.mean > 0:
                 continue

@@ -26,7 +26,7 @@ MAY_IMPORT = {  # room -> the rooms that it may know
 }
 MAY_READ = {"analysis": "node.schema"}  # the one package of a room that it does not know otherwise: contracts as data
 NODE_LIBRARIES = {"cbor2"}
-NODE_EDGES = {"node/daemon.py", "node/control.py", "node/client.py",  # the shell: trio, sockets and the clock
+NODE_EDGES = {"node/daemon.py", "node/control.py", "node/client.py", "node/roaming/client.py",  # the shell: trio, sockets and the clock
               *(f"node/shell/{name}.py" for name in ("epoch", "interface", "logs", "radio"))}
 OUTSIDE_WORLD = {"asyncio", "multiprocessing", "select", "selectors", "signal", "socket", "subprocess", "threading",
                  "time", "trio", "datetime", "secrets", "uuid"}

@@ -15,17 +15,18 @@ from pathlib import Path
 
 import trio
 
-from emulation import chance
+from emulation import chance, devices
 from emulation.clock import Clock
 from emulation.netns import addresses, kernel
 from emulation.netns.channel import Channel
 from emulation.netns.fidelity import DELIVERED, PUBLISHED, RECORDS_LOST, SETTING_UP, UNSENT
 from emulation.netns.plan import Plan
 from emulation.workload import Workload
-from node import daemon
+from node import daemon, wire
 from node.broker import Broker
 from node.config import NodeConfig
 from node.control import Control
+from node.roaming.device import Device
 
 ENDS = signal.SIGUSR1  # tells a node that the run is over
 COUNT = 0.5  # s between two looks at what was lost
@@ -60,7 +61,7 @@ async def _live(plan: Plan, host: int, epoch: int, began: float | None, channel:
             began = await _told(channel)
         wall = time.time() - (time.monotonic() - began)
         port = _port(replace(settings, began=wall), radio, epoch, plan)
-        broker = daemon.make_broker(settings, port, settings.journal and daemon.Journal(settings.journal))
+        broker = _node(plan, settings, port)
         control = Control(settings.control, broker, port.tick)
         client = _Client(plan, host, port, broker)
         if first:
@@ -73,6 +74,14 @@ async def _live(plan: Plan, host: int, epoch: int, began: float | None, channel:
             control.close()
         radio.close()
     port.records.close()
+
+
+def _node(plan: Plan, settings: daemon.Settings, port: daemon.Port) -> Broker | Device:
+    """The host's broker, or its device if the host roams."""
+    if settings.node in plan.scenario.workload.roam:
+        return Device(settings.node, port.epoch, settings.config, port, port.radio.learning(wire.decode),
+                      devices.key(plan.scenario.run.seed, settings.node))
+    return daemon.make_broker(settings, port, settings.journal and daemon.Journal(settings.journal))
 
 
 async def _told(channel: Channel) -> float:

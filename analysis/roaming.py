@@ -1,0 +1,134 @@
+"""Clients that roam: when they were attached to whom, what each move cost, and how fast the client walked.
+
+cugola-murphy-picco-mobile-environment, section 4, is the protocol (docs/roaming.md). A *device* is a host that is a
+client only; it stands in the scenario's `workload.roam`, and everywhere else by the records that it leaves.
+"""
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+import mobility
+from analysis.run import Run
+
+# Messages of a move; ALIVE, events and what they cost the routing (SUB, UNSUB) are not among them.
+CONTROL = ("ATTACH", "ATTACHED", "MOVE_OUT", "MOVED_OUT", "WANT", "UNWANT", "MOVE_IN", "READY", "SETTLED", "STOP",
+           "HANDED", "FETCH")
+SPEEDS = (0.0, 0.5, 1.5, 3.0, 7.0, 15.0, math.inf)  # m/s: bounds of the classes in the report
+ATTACHED = ["device", "broker", "link", "up", "down"]
+
+
+def attachments(tables: dict[str, DataFrame], lives: pd.DataFrame, end: float) -> pd.DataFrame:
+    """`device`, `broker`, `link` ("@device-broker.turn"), `up`, `down`: when a device was attached to a broker."""
+    begun = tables["moved_in"].select("node", "turn", "t", "broker", F.lit(True).alias("rises"))
+    over = tables["moved_out"].select("node", "turn", "t", "broker", F.lit(False).alias("rises"))
+    both = begun.unionByName(over).toPandas().sort_values(["node", "t", "rises"], kind="stable")
+    rows = []
+    for device, own in both.groupby("node"):
+        deaths = lives.loc[lives["node"] == device, "down"].to_numpy(float)
+        moves = list(own.itertuples(index=False))
+        for place, move in enumerate(moves):
+            if move.rises:
+                later = [m.t for m in moves[place + 1:]][:1] + [t for t in deaths if t >= move.t] + [end]
+                rows.append((int(device), int(move.broker), f"@{int(device)}-{int(move.broker)}.{int(move.turn)}", move.t,
+                             min(later)))
+    return pd.DataFrame(rows, columns=ATTACHED).astype(
+        {"device": "int64", "broker": "int64", "link": object, "up": float, "down": float})
+
+
+def as_links(attached: pd.DataFrame) -> pd.DataFrame:
+    """Attachments in the columns of tree links: an event's way ends, or begins, with one."""
+    pair = attached[["device", "broker"]]
+    return pd.DataFrame({"link": attached["link"], "i": pair.min(axis=1), "j": pair.max(axis=1), "up": attached["up"],
+                         "down": attached["down"]})
+
+
+def moves(run: Run, tables: dict[str, DataFrame], attached: pd.DataFrame) -> pd.DataFrame:
+    """A row an attachment: `device`, `broker`, `at` (s), `moved` (there was another before), `away` (s since that),
+    `speed` (m/s, nan where it is not known), `let_in` (s until READY), `waited` (a former broker did not answer in
+    time), `first` (s until the first event), `fetched` (events from former brokers), `duplicates` (that came twice)."""
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(table.toPandas) for table in (
+            tables["moved_in"].select("node", "t", "turn", "away"),
+            tables["let_in"].select("node", "turn", "seconds", "waited"),
+            tables["handoff"].select("node", "device", "t", "events", "duplicates"),
+            tables["delivered"].join(F.broadcast(tables["moved_in"].select("node").distinct()), "node")
+            .select("node", "t"))]
+        begun, let, taken, got = [one.result() for one in asked]
+    again = tables["duplicate"].join(F.broadcast(tables["moved_in"].select("node").distinct()), "node").select(
+        "node", "t").toPandas()
+    begun = begun.rename(columns={"node": "device", "t": "at"})
+    found = attached.assign(turn=[int(link.rpartition(".")[2]) for link in attached["link"]]).rename(columns={"up": "at"})
+    found = found.merge(begun, on=["device", "turn", "at"], how="left").merge(
+        let.rename(columns={"node": "device", "seconds": "let_in"}), on=["device", "turn"], how="left")
+    found = found.sort_values(["device", "at"], ignore_index=True)
+    found["moved"] = found["device"].eq(found["device"].shift()) & found["broker"].ne(found["broker"].shift())
+    found["waited"] = found["waited"].fillna(False).astype(bool)
+    ways = _ways(run)
+    rows = []
+    for row in found.itertuples():
+        own = np.sort(got.loc[got["node"] == row.device, "t"].to_numpy(float))
+        place = np.searchsorted(own, row.at)
+        first = own[place] - row.at if place < len(own) and own[place] <= row.down else math.nan
+        of = taken[(taken["device"] == row.device) & (taken["node"] == row.broker) & taken["t"].between(row.at, row.down)]
+        twice = again[(again["node"] == row.device) & again["t"].between(row.at, row.down)]
+        rows.append((first, int(of["events"].sum()), int(of["duplicates"].sum()) + len(twice),
+                     _speed(ways, row.device, row.at)))
+    more = pd.DataFrame(rows, columns=["first", "fetched", "duplicates", "speed"], index=found.index)
+    return pd.concat([found, more], axis=1)[["device", "broker", "at", "moved", "away", "speed", "let_in", "waited",
+                                             "first", "fetched", "duplicates"]]
+
+
+def numbers(found: pd.DataFrame | None, sent: pd.DataFrame, tables: dict[str, DataFrame]) -> dict[str, float]:
+    """The headline numbers of `moves`; all nan where no client roams."""
+    if found is None or found.empty:
+        return dict.fromkeys(KEYS, math.nan)
+    moved = found[found["moved"]]
+    control = float(sent.loc[sent["type"].isin(CONTROL), "messages"].sum())
+    dropped = tables["buffer_dropped"].select("event").unionByName(
+        tables["publication_dropped"].select("event")).count()
+    return {"roam_attachments": len(found), "roam_moves": len(moved), "roam_away": float(found["away"].median()),
+            "roam_let_in": float(moved["let_in"].median()), "roam_waited": int(found["waited"].sum()),
+            "roam_first": float(moved["first"].median()), "roam_first_p95": float(moved["first"].quantile(0.95)),
+            "roam_fetched": float(moved["fetched"].mean()), "roam_duplicates": float(moved["duplicates"].mean()),
+            "roam_control": control / len(found), "roam_dropped": int(dropped)}
+
+
+KEYS = ("roam_attachments", "roam_moves", "roam_away", "roam_let_in", "roam_waited", "roam_first", "roam_first_p95",
+        "roam_fetched", "roam_duplicates", "roam_control", "roam_dropped")
+
+
+def by_speed(found: pd.DataFrame) -> list[dict[str, object]]:
+    """For the report: moves by the client's speed, in the classes of SPEEDS; those of unknown speed last."""
+    moved = found[found["moved"]]
+    classes = pd.cut(moved["speed"], SPEEDS, right=False)
+    rows = []
+    for one in [*classes.cat.categories, None]:
+        part = moved[classes == one] if one is not None else moved[moved["speed"].isna()]
+        if part.empty:
+            continue
+        name = "not known" if one is None else (
+            f"{one.left:g} and more" if math.isinf(one.right) else f"{one.left:g} to {one.right:g}")
+        rows.append({"speed": name, "moves": len(part), "away": float(part["away"].median()),
+                     "let_in": float(part["let_in"].median()), "first": float(part["first"].median()),
+                     "first_p95": float(part["first"].quantile(0.95)), "fetched": float(part["fetched"].mean()),
+                     "duplicates": float(part["duplicates"].mean()), "waited": int(part["waited"].sum())})
+    return rows
+
+
+def _ways(run: Run) -> mobility.Movement | None:
+    try:
+        return mobility.read(run.path / "trace.movements.gz", "bonnmotion")
+    except (OSError, mobility.TraceError):
+        return None
+
+
+def _speed(ways: mobility.Movement | None, device: int, at: float) -> float:
+    if ways is None or device >= len(ways):
+        return math.nan
+    return float(np.linalg.norm(ways.trajectories[device].velocity(at)))
