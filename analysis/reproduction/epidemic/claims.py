@@ -10,7 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from analysis.reproduction.epidemic.figures import ALGORITHMS, BASE, PULLS
+from analysis.reproduction.epidemic.figures import (
+    ALGORITHMS,
+    BASE,
+    BUFFER,
+    GOSSIP,
+    PATTERNS,
+    PULLS,
+    RATE,
+    SUBSCRIBERS,
+)
 from analysis.reproduction.tables import Tables
 from analysis.reproduction.verdicts import Claim, at, curve, holds, near, told, worst
 
@@ -78,37 +87,38 @@ def like_push(panel: str, upto: float) -> Callable[[Tables], tuple[str, str]]:
     return check
 
 
+RAREST, OFTENEST = RATE[1][0], RATE[1][-1]
+
+
 def cheaper_when_rare(tables: Tables) -> tuple[str, str]:
-    texts, lower = [], []
-    for x, push in curve(tables, "interval-bits", "push"):
-        both = at(tables, "interval-bits", "combined", x)
-        texts.append(f"{both.mean:.0f} to {push.mean:.0f} % at {x:g}")
-        lower.append(both.mean < push.mean)
-    return "combined to push, by reconfigurations a second: " + ", ".join(texts), holds(lower[0])
+    found = {x: [at(tables, "interval-bits", name, x).mean for name in ("combined", "push")] for x in RATE[1]}
+    return ("combined to push, by reconfigurations a second: "
+            + ", ".join(f"{both:.0f} to {push:.0f} % at {x:g}" for x, (both, push) in found.items()),
+            holds(found[RAREST][0] < found[RAREST][1]))
 
 
-def dearer_when_frequent(tables: Tables) -> tuple[str, str]:
-    rises = {name: [curve(tables, "interval-bits", name)[i][1].mean for i in (0, -1)] for name in ("push", "combined")}
+def reactive(tables: Tables) -> tuple[str, str]:
+    ends = {name: [at(tables, "interval-bits", name, x).mean for x in (RAREST, OFTENEST)] for name in ("push", "combined")}
+    rises = {name: last - first for name, (first, last) in ends.items()}
     return ("overhead from the rarest to the most frequent: "
-            + ", ".join(f"{name} {first:.0f} to {last:.0f} %" for name, (first, last) in rises.items()),
-            holds(rises["combined"][1] - rises["combined"][0] > rises["push"][1] - rises["push"][0]))
+            + ", ".join(f"{name} {first:.0f} to {last:.0f} %" for name, (first, last) in ends.items()),
+            holds(rises["combined"] > max(rises["push"], 0)))
 
 
 def adaptive(tables: Tables) -> tuple[str, str]:
-    x = curve(tables, "interval-bits", "push")[0][0]
-    fixed, fitted = (at(tables, "interval-bits", name, x) for name in ("push", "push, adaptive"))
-    delivered = [at(tables, "interval-delivery", name, x).mean for name in ("push", "push, adaptive")]
-    return (f"at {x:g} reconfigurations a second {told(fixed)} % fixed, {told(fitted)} % adaptive; delivered {delivered[0]:.2f} and "
-            f"{delivered[1]:.2f} %", holds(fitted.mean < 0.5 * fixed.mean))
+    spent = [at(tables, "interval-bits", name, RAREST) for name in ("push", "push, adaptive")]
+    brought = {x: [closed(tables, "interval-delivery", name, x) for name in ("push", "push, adaptive")] for x in (RAREST, RATE[1][-2])}
+    return (f"at {RAREST:g} reconfigurations a second {told(spent[0])} % fixed, {told(spent[1])} % adaptive; of the missing they bring "
+            "back " + ", ".join(f"{fixed:.0f} and {fitted:.0f} % at {x:g}" for x, (fixed, fitted) in brought.items()),
+            holds(spent[1].mean < 0.5 * spent[0].mean))
 
 
-def suffers(panel: str, name: str, other: str, few: int, many: int) -> Callable[[Tables], tuple[str, str]]:
-    """From the `few`-th x to the `many`-th the first closes more than `ALIKE` points less, and loses more than the other."""
+def suffers(panel: str, name: str, other: str, mild: float, hard: float) -> Callable[[Tables], tuple[str, str]]:
+    """From a mild to a hard setting the first closes more than `ALIKE` points less, and loses more than the other."""
     def check(tables: Tables) -> tuple[str, str]:
-        xs = [x for x, _ in curve(tables, panel, name)]
-        shares = {one: [closed(tables, panel, one, xs[place]) for place in (few, many)] for one in (name, other)}
+        shares = {one: [closed(tables, panel, one, x) for x in (mild, hard)] for one in (name, other)}
         falls = {one: first - last for one, (first, last) in shares.items()}
-        return (f"share of the missing that comes back, at {xs[few]:g} and {xs[many]:g}: " + ", ".join(
+        return (f"share of the missing that comes back, at {mild:g} and {hard:g}: " + ", ".join(
             f"{one.replace('_', ' ')} {first:.0f} and {last:.0f} %" for one, (first, last) in shares.items()),
             holds(falls[name] > ALIKE and falls[name] > falls[other]))
     return check
@@ -116,12 +126,9 @@ def suffers(panel: str, name: str, other: str, few: int, many: int) -> Callable[
 
 def trades(tables: Tables) -> tuple[str, str]:
     """More buffer delivers more, and so does more gossip, which costs."""
-    small, large = (at(tables, "buffer-delivery", "push", x).mean for x, _ in (
-        curve(tables, "buffer-delivery", "push")[0], curve(tables, "buffer-delivery", "push")[-1]))
-    often, seldom = (at(tables, "gossip-delivery", "push", x).mean for x, _ in (
-        curve(tables, "gossip-delivery", "push")[0], curve(tables, "gossip-delivery", "push")[-1]))
-    dear, cheap = (at(tables, "gossip-bits", "push", x).mean for x, _ in (
-        curve(tables, "gossip-bits", "push")[0], curve(tables, "gossip-bits", "push")[-1]))
+    small, large = (at(tables, "buffer-delivery", "push", x).mean for x in (BUFFER[1][0], BUFFER[1][-1]))
+    often, seldom = (at(tables, "gossip-delivery", "push", x).mean for x in (GOSSIP[1][0], GOSSIP[1][-1]))
+    dear, cheap = (at(tables, "gossip-bits", "push", x).mean for x in (GOSSIP[1][0], GOSSIP[1][-1]))
     return (f"push: from the smallest buffer to the largest {small:.1f} to {large:.1f} %; from the longest interval to the shortest "
             f"{seldom:.1f} to {often:.1f} % for {cheap:.0f} to {dear:.0f} % overhead",
             holds(large > small + ALIKE and often > seldom + ALIKE and dear > cheap))
@@ -154,13 +161,13 @@ CLAIMS: tuple[Claim, ...] = (
      like_push("loss-delivery", 0.2)),
     ("interval", "the combination performs similarly to push when links break", like_push("interval-delivery", 40.0)),
     ("interval", "... with lower overhead when reconfigurations are rare", cheaper_when_rare),
-    ("interval", "pull is reactive: its overhead grows with the losses, that of push hardly", dearer_when_frequent),
+    ("interval", "pull is reactive: its overhead grows with the losses, that of push hardly", reactive),
     ("interval", "an adaptive gossip interval saves push what it wastes while all is calm (half of it)", adaptive),
     ("buffer", "buffer size and gossip interval trade delivery for overhead", trades),
     ("patterns", "push suffers from many patterns (more than publisher pull)",
-     suffers("patterns-delivery", "push", "publisher_pull", 0, -1)),
+     suffers("patterns-delivery", "push", "publisher_pull", PATTERNS[1][0], PATTERNS[1][-1])),
     ("subscribers", "pull suffers from few subscribers (subscriber pull more than push)",
-     suffers("subscribers-delivery", "subscriber_pull", "push", -1, 0)),
+     suffers("subscribers-delivery", "subscriber_pull", "push", SUBSCRIBERS[1][-1], SUBSCRIBERS[1][0])),
     ("radio", "on the MAODV tree, where links retransmit, gossip still closes a part of the gap to the bound", gap("radio")),
     ("once", "... and where they do not", gap("once")),
 )
