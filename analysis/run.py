@@ -84,7 +84,8 @@ def read(path: Path | str) -> Run:
         some = ", ".join(map(str, missing[:10])) + (", ..." if len(missing) > 10 else "")
         notes.append(f"no records of {len(missing)} of {len(hosts)} hosts ({some}): what they sent and received is not known")
     if run.world == "field":
-        notes.append("a run in the field: nobody recorded which radio links existed, so there is no physical bound")
+        notes.append("a run in the field: nobody recorded which radio links existed, so there is no physical "
+                     "bound")
         notes += _clocks(manifest)
     elif not run.radio_known:
         notes.append("world.jsonl is missing: radio contacts are not known, so there is no physical bound")
@@ -115,12 +116,16 @@ def _run(path: Path, scenario: dict, manifest: dict) -> Run:
 
 def _clocks(manifest: dict) -> list[str]:
     """How far the clocks of field nodes may be apart, of which latencies are wrong by as much."""
-    clocks = [c for c in manifest.get("clocks") or [] if isinstance(c, dict)] if isinstance(manifest.get("clocks"), list) else []
+    found = manifest.get("clocks")
+    clocks = [clock for clock in found if isinstance(clock, dict)] if isinstance(found, list) else []
     wrong = [c["wrong"] for c in clocks if isinstance(c.get("wrong"), int | float)]
     loose = sorted({str(c.get("node")) for c in clocks if c.get("wrong") is None})
-    notes = [f"the nodes' clocks agree to {1000 * max(wrong):.1f} ms or better; latencies are no surer"] if len(wrong) > 1 else []
+    notes = []
+    if len(wrong) > 1:
+        notes.append(f"the nodes' clocks agree to {1000 * max(wrong):.1f} ms or better; latencies are no surer")
     if loose:
-        notes.append(f"the clocks of nodes {', '.join(loose)} are as far off as they were set: times that involve them mean little")
+        notes.append(f"the clocks of nodes {', '.join(loose)} are as far off as they were set: times that "
+                     "involve them mean little")
     return notes
 
 

@@ -9,9 +9,11 @@ HELP = "put the records of field nodes together for the analysis"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", type=Path, nargs="+",
-                        help="record files of nodes (their older pieces NAME.1, ... beside them), or folders of such")
+                        help="record files of nodes (their older pieces NAME.1, ... beside them), or folders "
+                             "of such")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the run directory to make")
-    parser.add_argument("--config", type=Path, metavar="FILE", help="node.toml of one of them: its [node] goes into the report")
+    parser.add_argument("--config", type=Path, metavar="FILE",
+                        help="node.toml of one of them: its [node] goes into the report")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -28,24 +30,30 @@ def run(args: argparse.Namespace) -> int:
     except (CollectError, RunDirError, SettingsError) as error:
         raise UserError(str(error)) from None
     except DiskFull as error:
-        raise UserError(f"{args.out}: the disk is full ({error}); make room, remove the folder and start again") from None
+        raise UserError(f"{args.out}: the disk is full ({error}); make room, remove the folder and start "
+                        "again") from None
     _tell(found)
     return 0
 
 
 def _tell(found) -> None:
-    print(f"{found.path}: {len(found.nodes)} nodes ({', '.join(map(str, found.nodes))}), {found.duration:.1f} s")
+    print(f"{found.path}: {len(found.nodes)} nodes ({', '.join(map(str, found.nodes))}), "
+          f"{found.duration:.1f} s")
     for (node, epoch), clock in sorted(found.clocks.items()):
         print(f"  node {node}, life {epoch}: its clock {_HOW[clock.by].format(wrong=1000 * clock.wrong)}")
     if found.moved:
-        print(f"  {found.moved} deliveries lay before their publication by clocks that are a little off, and were put there")
+        print(f"  {found.moved} deliveries lay before their publication by clocks that are a little off, and "
+              "were put there")
     for node in found.begun_late:
-        print(f"  node {node}: its oldest records are gone, its disk budget had no room for them; what it did then is not known")
+        print(f"  node {node}: its oldest records are gone, its disk budget had no room for them; what it "
+              "did then is not known")
     if found.left_out:
         print(f"  {found.left_out} lines were left out: they are no records, or belong to no life")
     print(f"roamcast analyse {found.path}")
 
 
 _HOW = {"reference": "is the reference", "datagrams": "is aligned by datagrams, {wrong:.1f} ms off at most",
-        "one way": "is aligned by datagrams that came one way only: late by the fastest of them, some milliseconds",
-        "wall clock": "is aligned by its wall clock, as good as that was set: it exchanged no datagram with the others"}
+        "one way": "is aligned by datagrams that came one way only: late by the fastest of them, some "
+                   "milliseconds",
+        "wall clock": "is aligned by its wall clock, as good as that was set: it exchanged no datagram with "
+                      "the others"}

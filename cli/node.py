@@ -9,7 +9,8 @@ HELP = "run the node of this host on a real interface"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", type=Path, metavar="FILE",
-                        help="node.toml, which may say all that follows and the network's settings in its table [node], "
+                        help="node.toml, which may say all that follows and the network's settings in its "
+                             "table [node], "
                              "on which all nodes must agree; flags override it")
     parser.add_argument("--id", type=int, help="of this node, unlike any other in the network")
     where = parser.add_mutually_exclusive_group()
@@ -23,12 +24,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--records", type=Path, metavar="FILE", help="append the node's records, JSON Lines")
     parser.add_argument("--journal", type=Path, metavar="FILE", help="append its inputs, for roamcast replay")
     parser.add_argument("--disk", type=int, metavar="MB",
-                        help="that records and journal may take together; the oldest goes first (default: no end)")
+                        help="that records and journal may take together; the oldest goes first (default: no "
+                             "end)")
     parser.add_argument("--state", type=Path, metavar="FILE",
-                        help="keeps the boot epoch (default: node-ID.json in /var/lib/roamcast or ~/.local/state)")
+                        help="keeps the boot epoch (default: node-ID.json in /var/lib/roamcast or "
+                             "~/.local/state)")
     parser.add_argument("--began", type=float, metavar="UNIXTIME",
                         help="when the run began, from which records count their time (default: now)")
-    parser.add_argument("--unit", action="store_true", help="print a systemd unit for this --config, and start nothing")
+    parser.add_argument("--unit", action="store_true",
+                        help="print a systemd unit for this --config, and start nothing")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -59,7 +63,8 @@ def _settings(args: argparse.Namespace, file):
     flags = {"node": args.id, "address": args.bind} | {key: getattr(args, key) for key in (
         "interface", "family", "broadcast", "port", "control", "records", "journal", "disk", "state", "began")}
     flags = {key: value for key, value in flags.items() if value is not None}
-    if (wrong := fault({("id" if key == "node" else key): v for key, v in flags.items() if not isinstance(v, Path)})):
+    plain = {("id" if key == "node" else key): value for key, value in flags.items() if not isinstance(value, Path)}
+    if (wrong := fault(plain)) is not None:
         key = {"address": "bind"}.get(wrong[0], wrong[0])
         raise UserError(f"--{key} {wrong[1]}: it takes {wrong[2]}")
     keys = {} if file is None else dict(file.keys)
@@ -68,10 +73,13 @@ def _settings(args: argparse.Namespace, file):
     keys |= flags
     where = args.config or "roamcast node"
     if "node" not in keys:
-        raise UserError(f"{where}: id: not found; say `id = 1` in node.toml or give --id 1, for each node another one")
+        raise UserError(f"{where}: id: not found; say `id = 1` in node.toml or give --id 1, for each node "
+                        "another one")
     if "interface" not in keys and "address" not in keys:
-        raise UserError(f"{where}: interface: not found; say `interface = \"wlan0\"` in node.toml or give --interface wlan0")
-    if (wrong := fault({"family": keys.get("family", "ipv4")} | {k: keys.get(k) for k in ("address", "broadcast")})):
+        raise UserError(f"{where}: interface: not found; say `interface = \"wlan0\"` in node.toml or give "
+                        "--interface wlan0")
+    together = {key: keys[key] for key in ("family", "address", "broadcast") if key in keys}
+    if (wrong := fault(together)) is not None:
         raise UserError(f"{where}: {wrong[0]}: found {wrong[1]}; it takes {wrong[2]}")
     return Settings(**keys) if file is None else Settings(**keys, config=file.config)
 
@@ -84,7 +92,8 @@ def _print_unit(config: Path | None) -> int:
     from cli.errors import UserError
 
     if config is None:
-        raise UserError("--unit: a unit needs the file of the node: roamcast node --config /etc/roamcast/node.toml --unit")
+        raise UserError("--unit: a unit needs the file of the node: roamcast node --config "
+                        "/etc/roamcast/node.toml --unit")
     unit = Template(resources.files("node").joinpath("roamcast.service").read_text(encoding="utf-8"))
     installed, checkout = Path(sys.executable).parent / "roamcast", Path(__file__).parent.parent / "roamcast"
     command = installed if installed.is_file() else checkout

@@ -1,4 +1,4 @@
-"""`roamcast radio`: sets an 802.11 interface up for a node, in ad hoc mode or in a mesh, and takes it down again.
+"""`roamcast radio`: sets an 802.11 interface up for a node, in ad hoc mode or in a mesh, and down again.
 
 It says which commands of `ip` and `iw` it will run, and runs them; what they are is decided in node/wireless.py.
 """
@@ -17,14 +17,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("interface", nargs="?", help="such as wlan0 (default: that of --config)")
     network = parser.add_mutually_exclusive_group()
     network.add_argument("--ibss", metavar="NAME", help="join or begin this ad hoc network")
-    network.add_argument("--mesh", metavar="NAME", help="join or begin this 802.11s mesh, which then forwards nothing itself")
+    network.add_argument("--mesh", metavar="NAME",
+                         help="join or begin this 802.11s mesh, which then forwards nothing itself")
     parser.add_argument("--channel", type=int, help="the same at every node, such as 1")
     parser.add_argument("--address", metavar="ADDRESS/LENGTH", action="append", default=[],
-                        help="give the interface this IPv4 or IPv6 address; without an IPv4 one it gets a link-local one")
-    parser.add_argument("--bssid", help="of the ad hoc cell; radios of the Raspberry Pi ignore it (default: chosen by the cell)")
+                        help="give the interface this IPv4 or IPv6 address; without an IPv4 one it gets a "
+                             "link-local one")
+    parser.add_argument("--bssid",
+                        help="of the ad hoc cell; radios of the Raspberry Pi ignore it (default: chosen by the cell)")
     parser.add_argument("--country", help="set the regulatory domain first, such as DE")
-    parser.add_argument("--config", type=Path, metavar="FILE", help="node.toml, whose table [radio] says all this")
-    parser.add_argument("--wait", type=float, metavar="S", default=20.0, help="how long the radio may take to join (default: 20)")
+    parser.add_argument("--config", type=Path, metavar="FILE",
+                        help="node.toml, whose table [radio] says all this")
+    parser.add_argument("--wait", type=float, metavar="S", default=20.0,
+                        help="how long the radio may take to join (default: 20)")
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
 
 
@@ -54,11 +59,13 @@ def _wanted(args: argparse.Namespace):
     mode = "ibss" if args.ibss is not None else "mesh" if args.mesh is not None else None
     if mode is None:
         if file is None and args.what == "up":
-            raise UserError("which network? give --ibss NAME or --mesh NAME, the same at every node, or --config node.toml")
+            raise UserError("which network? give --ibss NAME or --mesh NAME, the same at every node, or "
+                            "--config node.toml")
         return name, file.network if file else None
     if args.channel is None:
         raise UserError("which channel? give --channel, the same at every node, such as 1")
-    network = wireless.Network(mode, getattr(args, mode), args.channel, tuple(args.address), args.bssid, args.country)
+    network = wireless.Network(mode, getattr(args, mode), args.channel, tuple(args.address), args.bssid,
+                               args.country)
     wireless.check(network)
     return name, network
 
@@ -83,7 +90,8 @@ def _up(args: argparse.Namespace, name: str, network) -> int:
         _do(country)
     _, radio = _ask("iw", "phy", f"phy{interface.phy}", "info")
     domain = _ask("iw", "reg", "get")[1]
-    steps = wireless.up(interface, network, wireless.frequency(network, wireless.phy(radio), wireless.country(domain)))
+    megahertz = wireless.frequency(network, wireless.phy(radio), wireless.country(domain))
+    steps = wireless.up(interface, network, megahertz)
     _tell(steps)
     if args.dry_run:
         return 0
@@ -99,7 +107,8 @@ def _down(args: argparse.Namespace, name: str) -> int:
     _tell(steps)
     if not args.dry_run:
         _do(steps)
-        print(f"{name} is in managed mode and off; `nmcli device set {name} managed yes` or a restart gives it back "
+        print(f"{name} is in managed mode and off; `nmcli device set {name} managed yes` or a restart gives "
+              "it back "
               "to an access point")
     return 0
 
@@ -114,14 +123,16 @@ def _interface(args: argparse.Namespace, name: str):
 
     for program in ("iw", "ip"):
         if shutil.which(program) is None:
-            raise UserError(f"{program} is not installed here; `apt install {'iw' if program == 'iw' else 'iproute2'}` brings it")
+            raise UserError(f"{program} is not installed here; `apt install "
+                            f"{'iw' if program == 'iw' else 'iproute2'}` brings it")
     found = wireless.interfaces(_ask("iw", "dev")[1])
     interface = wireless.choose(found, name, [other for _, other in socket.if_nameindex()])
     holder = wireless.manager(interface, found, *_managers())
     if holder is not None and args.what == "up":
         raise UserError(holder)
     if os.geteuid() != 0 and not args.dry_run:
-        raise UserError(f"setting up {name} needs root: sudo roamcast radio {args.what} ..., or --dry-run to see the commands")
+        raise UserError(f"setting up {name} needs root: sudo roamcast radio {args.what} ..., or --dry-run to "
+                        "see the commands")
     return interface
 
 
@@ -170,11 +181,13 @@ def _join(name: str, network, wait: float) -> None:
     from node import wireless
 
     end = time.monotonic() + wait
-    while not wireless.joined(network.mode, _ask("iw", "dev", name, "link")[1], _ask("iw", "dev", name, "info")[1]):
+    while not wireless.joined(network.mode, *(_ask("iw", "dev", name, what)[1] for what in ("link", "info"))):
         if time.monotonic() >= end:
             raise UserError(
-                f"{name} has not joined {network.name} on channel {network.channel} in {wait:g} s; see what the kernel says "
-                "(`dmesg | tail`): another program that scans, a driver without ad hoc mode, a blocked radio (`rfkill`)")
+                f"{name} has not joined {network.name} on channel {network.channel} in {wait:g} s; see what "
+                "the kernel says "
+                "(`dmesg | tail`): another program that scans, a driver without ad hoc mode, a blocked radio "
+                "(`rfkill`)")
         time.sleep(0.2)
     addresses = [line.split()[3] for line in _ask("ip", "-o", "address", "show", "dev", name)[1].splitlines()]
     print(f"{name} is in {network.name} on channel {network.channel}: {', '.join(addresses)}")
@@ -190,6 +203,7 @@ def _ask(*command: str) -> tuple[int, str]:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=PATIENCE,
                               env={**os.environ, "LC_ALL": "C"})
     except subprocess.TimeoutExpired:
-        raise UserError(f"`{' '.join(command)}` did not end in {PATIENCE:g} s; the driver hangs perhaps: `dmesg | tail`, "
+        raise UserError(f"`{' '.join(command)}` did not end in {PATIENCE:g} s; the driver hangs perhaps: "
+                        "`dmesg | tail`, "
                         "or start the host again") from None
     return done.returncode, done.stdout if done.returncode == 0 else done.stderr + done.stdout

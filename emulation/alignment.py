@@ -1,8 +1,8 @@
 """The clocks of field nodes, brought together from what they recorded of each other's datagrams.
 
 Every life of a node has a clock of its own that begins anywhere and goes a little wrong (20 millionths are usual for
-a crystal). A datagram that A sent at a by its clock and B heard at b by its own bounds the offset of the two: b - a is the
-offset and the datagram's delay. In the other direction the delay counts the other way, so the offset lies
+a crystal). A datagram that A sent at a by its clock and B heard at b by its own bounds the offset of the two: b - a
+is the offset and the datagram's delay. In the other direction the delay counts the other way, so the offset lies
 between the smallest b - a of one direction and the largest of the other; their middle is taken, per minute, and half
 of the gap is how wrong it may be (the symmetric-delay argument of NTP, RFC 5905, section 8, over broadcasts). Lives
 that heard nobody are placed by their wall clocks, which is as good as those were set.
@@ -118,15 +118,16 @@ def _edges(lives: Mapping[LifeId, Life]) -> dict[LifeId, dict[LifeId, _Edge]]:
     pairs = {tuple(sorted((name, other))) for name, life in lives.items()
              for other in (*life.heard, *life.followed) if other in lives and other != name}
     for a, b in sorted(pairs):
-        edge = _estimate(_delays(lives[a], a, lives[b]), [(t, -d) for t, d in _delays(lives[b], b, lives[a], there=True)])
+        back = [(t, -difference) for t, difference in _delays(lives[b], b, lives[a], there=True)]
+        edge = _estimate(_delays(lives[a], a, lives[b]), back)
         if edge is not None:
             edges[a][b], edges[b][a] = edge, edge.turned()
     return edges
 
 
 def _delays(sender: Life, name: LifeId, hearer: Life, there: bool = False) -> list[tuple[float, float]]:
-    """(time, hearer's less sender's time) of what one got of the other; the time is the sender's, or with `there` the
-    hearer's."""
+    """(time, hearer's less sender's time) of what one got of the other; the time is the sender's, or with `there`
+    the hearer's."""
     both = [(sender.sent[counter], t) for counter, t in hearer.heard.get(name, ()) if counter in sender.sent]
     both += hearer.followed.get(name, ())
     return [(heard if there else sent, heard - sent) for sent, heard in both]

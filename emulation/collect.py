@@ -1,8 +1,8 @@
-"""A run directory from what field nodes recorded, each by its own clock, so that the analysis runs on it (world `field`).
+"""A run directory (world `field`) from what field nodes recorded, each by its own clock, for the analysis.
 
-The files of a node are put together from their pieces, the clocks of all lives are aligned (`emulation.alignment`), and
-every time is written anew, in s since the first node began. Nobody recorded which radio links existed, so
-there is no world.jsonl and no physical bound.
+The files of a node are put together from their pieces, the clocks of all lives are aligned
+(`emulation.alignment`), and every time is written anew, in s since the first node began. Nobody recorded which
+radio links existed, so there is no world.jsonl and no physical bound.
 """
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def collect(sources: Sequence[Path], out: Path, config: NodeConfig) -> Collected
     for node, path in files.items():
         gathered.take(path)
     if not gathered.lives:
-        raise CollectError(f"{_names(sources)}: no life of a node is recorded there; give files that roamcast node "
+        raise CollectError(f"{_names(sources)}: no life of a node is recorded there; give files that "
+                           "roamcast node "
                            "--records wrote")
     clocks = align(gathered.lives)
     duration = max(clocks[name].run_time(life.last) for name, life in gathered.lives.items())
@@ -71,8 +72,8 @@ def collect(sources: Sequence[Path], out: Path, config: NodeConfig) -> Collected
 
 
 def lines(path: Path) -> Iterator[bytes]:
-    """The lines of a rotated file, oldest first: what a piece carries over from the one before is left out where that
-    one is there, and so is what is torn."""
+    """The lines of a rotated file, oldest first: what a piece carries over from the one before is left out where
+    that one is there, and so is what is torn."""
     skip, before = 0, None
     for piece in [*pieces(path), path]:
         with piece.open("rb") as file:
@@ -107,9 +108,11 @@ def _files(sources: Sequence[Path]) -> dict[NodeId, Path]:
         for path in inside:
             node = _node(path)
             if node in found:
-                raise CollectError(f"{path}: of node {node}, and so is {found[node]}; give one of them, or two nodes had one id")
+                raise CollectError(f"{path}: of node {node}, and so is {found[node]}; give one of them, or "
+                                   "two nodes had one id")
             if node > MOST_ID:
-                raise CollectError(f"{path}: of node {node}; the analysis takes ids up to {MOST_ID}: number the nodes from 0")
+                raise CollectError(f"{path}: of node {node}; the analysis takes ids up to {MOST_ID}: number "
+                                   "the nodes from 0")
             found[node] = path
     return dict(sorted(found.items()))
 
@@ -206,7 +209,7 @@ class _Writer:
         file.flush()
 
     def _delivered(self, raw: bytes, t: float) -> bytes:
-        """By the run's time on both sides; what clocks that are a little off put before its publication is put there."""
+        """By the run's time on both sides; what clocks a little off put before its publication is put there."""
         record = _parsed(raw) or {}
         publisher, at = self._published.get(str(record.get("event")), (None, 0.0))
         if publisher is not None:
@@ -215,7 +218,8 @@ class _Writer:
                 self.moved += 1
                 t = began
             record["published"] = round(began, 6)
-        return json.dumps({**record, "t": round(t, 6)}, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+        record["t"] = round(t, 6)
+        return json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
 
 
 def _scenario(name: str, hosts: int, duration: float, config: NodeConfig) -> str:
@@ -227,12 +231,13 @@ def _scenario(name: str, hosts: int, duration: float, config: NodeConfig) -> str
 
 def _told(clocks: dict[LifeId, Clock]) -> list[dict[str, object]]:
     """For the manifest."""
-    return [{"node": node, "epoch": epoch, "by": clock.by, "wrong": None if math.isnan(clock.wrong) else round(clock.wrong, 6)}
+    return [{"node": node, "epoch": epoch, "by": clock.by,
+             "wrong": None if math.isnan(clock.wrong) else round(clock.wrong, 6)}
             for (node, epoch), clock in sorted(clocks.items())[:MOST_CLOCKS]]
 
 
 def _wall(lives: dict[LifeId, Life], clocks: dict[LifeId, Clock]) -> str | None:
-    """The wall clock at time 0 of the run, as the latest of the nodes' clocks had it: a clock that stood still is late."""
+    """The wall clock at time 0 of the run by the latest of the nodes' clocks: one that stood still is late."""
     walls = [life.wall - clocks[name].offset(life.first) for name, life in lives.items()
              if life.wall is not None and clocks[name].by != WALL]
     return datetime.fromtimestamp(max(walls), UTC).isoformat(timespec="seconds") if walls else None

@@ -25,6 +25,7 @@ DISK = (1, 10**7)  # MB
 FAMILIES = ("ipv4", "ipv6")
 OWN = {"id": int, "interface": str, "address": str, "family": str, "broadcast": str, "port": int, "control": str,
        "records": str, "journal": str, "state": str, "disk": int}
+PATHS = ("control", "records", "journal", "state")
 RADIO = {"ibss": str, "mesh": str, "channel": int, "addresses": list, "bssid": str, "country": str}
 _AN = {str: "a text", bool: "true or false", int: "a whole number", float: "a number", list: "a list of texts"}
 
@@ -66,7 +67,8 @@ def read(path: Path) -> File:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise SettingsError(f"{path}: {error.strerror}; give the file that says how this node is set up") from None
+        raise SettingsError(f"{path}: {error.strerror}; give the file that says how this node is set "
+                            "up") from None
     except ValueError as error:  # no UTF-8, no TOML
         raise SettingsError(f"{path}: not a TOML file: {error}") from None
     config = _config(path, _table(path, document, "node"))
@@ -77,9 +79,9 @@ def read(path: Path) -> File:
     if (wrong := fault(keys)) is not None:
         raise SettingsError(f"{path}: {wrong[0]}: found {wrong[1]}; it takes {wrong[2]}")
     if "interface" in keys and "address" in keys:
-        raise SettingsError(f"{path}: address: found beside interface; one of the two says which interface is meant")
-    keys = {("node" if key == "id" else key): Path(value) if key in ("control", "records", "journal", "state") else value
-            for key, value in keys.items()}
+        raise SettingsError(f"{path}: address: found beside interface; one of the two says which interface "
+                            "is meant")
+    keys = {("node" if key == "id" else key): Path(value) if key in PATHS else value for key, value in keys.items()}
     return File(keys, _network(path, _table(path, document, "radio")), config)
 
 
@@ -101,7 +103,7 @@ def fault(keys: Mapping[str, object]) -> tuple[str, str, str] | None:
         for key in ("address", "broadcast"):
             if keys.get(key) is not None:
                 return key, repr(keys[key]), "no value with family ipv6, which uses link-local addresses and multicast"
-    for key in ("interface", "control", "records", "journal", "state"):
+    for key in ("interface", *PATHS):
         if keys.get(key) == "":
             return key, "''", "a name"
     return None
@@ -114,11 +116,13 @@ def _table(path: Path, document: Mapping[str, object], name: str) -> dict:
     return table
 
 
-def _known(path: Path, place: str, found: Mapping[str, object], keys: Mapping[str, type], tables: tuple = ()) -> None:
+def _known(path: Path, place: str, found: Mapping[str, object], keys: Mapping[str, type],
+           tables: tuple[str, ...] = ()) -> None:
     for key, value in found.items():
         if key not in keys:
             near = get_close_matches(key, [*keys, *tables], 1)
-            raise SettingsError(f"{path}: {place}{key}: no such key{f'; did you mean {near[0]}?' if near else ''}")
+            raise SettingsError(f"{path}: {place}{key}: no such "
+                                f"key{f'; did you mean {near[0]}?' if near else ''}")
         if type(value) is not keys[key] or keys[key] is list and any(type(item) is not str for item in value):
             raise SettingsError(f"{path}: {place}{key}: found {value!r}; it takes {_AN[keys[key]]}")
 
@@ -132,7 +136,8 @@ def _network(path: Path, table: Mapping[str, object]) -> wireless.Network | None
         found = "both ibss and mesh" if modes else "neither ibss nor mesh"
         raise SettingsError(f"{path}: radio: found {found}; one of them names the network")
     if "channel" not in table:
-        raise SettingsError(f"{path}: radio.channel: not found; every node of the network names the same one, such as 1")
+        raise SettingsError(f"{path}: radio.channel: not found; every node of the network names the same "
+                            "one, such as 1")
     network = wireless.Network(modes[0], table[modes[0]], table["channel"], tuple(table.get("addresses", ())),
                                table.get("bssid"), table.get("country"))
     try:
@@ -151,7 +156,8 @@ def _config(path: Path, table: Mapping[str, object]) -> NodeConfig:
     for key, value in table.items():
         if key not in defaults:
             near = get_close_matches(key, defaults, 1)
-            raise SettingsError(f"{path}: node.{key}: no such key{f'; did you mean {near[0]}?' if near else ''}")
+            raise SettingsError(f"{path}: node.{key}: no such "
+                                f"key{f'; did you mean {near[0]}?' if near else ''}")
         wanted = type(defaults[key])
         if wanted is float and type(value) is int:
             value = float(value)

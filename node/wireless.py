@@ -10,6 +10,7 @@ import ipaddress
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 MODES = {"ibss": "IBSS", "mesh": "mesh point"}  # what is asked for, as `iw phy` names it
@@ -62,7 +63,7 @@ class Network:
     mode: str  # ibss or mesh
     name: str  # its SSID or mesh id
     channel: int
-    addresses: tuple[str, ...] = ()  # with prefix lengths; without an IPv4 one the interface gets a link-local one
+    addresses: tuple[str, ...] = ()  # with prefix lengths; without an IPv4 one it gets a link-local one
     bssid: str | None = None  # of the IBSS cell
     country: str | None = None  # regulatory domain to set first
 
@@ -147,7 +148,8 @@ def check(network: Network) -> None:
     if network.bssid is not None:
         if network.mode != "ibss":
             raise WirelessError("a mesh has no BSSID; leave it away")
-        if not re.fullmatch("(?i)[0-9a-f]{2}(:[0-9a-f]{2}){5}", network.bssid) or int(network.bssid[:2], 16) & 3 != 2:
+        whole = re.fullmatch("(?i)([0-9a-f]{2})(:[0-9a-f]{2}){5}", network.bssid)
+        if whole is None or int(whole[1], 16) & 3 != 2:
             raise WirelessError(f"BSSID {network.bssid}: of an ad hoc cell it looks like 02:ca:fe:00:00:01, "
                                 "its first byte locally administered and of no group")
     for address in network.addresses:
@@ -189,7 +191,7 @@ def manager(interface: Interface, found: Sequence[Interface], nmcli: str, suppli
     if states.get(name, "unmanaged") not in ("unmanaged", "unavailable"):
         return f"NetworkManager manages {name}; take it away from it: nmcli device set {name} managed no"
     for words in supplicants:
-        given = [words[i + 1] for i, word in enumerate(words[:-1]) if word == "-i"] + [w[2:] for w in words if w[:2] == "-i"]
+        given = [then if word == "-i" else word[2:] for word, then in pairwise([*words, ""]) if word[:2] == "-i"]
         if name in given:
             return (f"wpa_supplicant holds {name}; end it: systemctl disable --now wpa_supplicant@{name} "
                     "wpa_supplicant (or kill it, where something else started it)")
@@ -203,8 +205,8 @@ def manager(interface: Interface, found: Sequence[Interface], nmcli: str, suppli
 
 # ---- what is to do -----------------------------------------------------------------------------------
 def link_local(mac: str) -> str:
-    """The IPv4 link-local address (RFC 3927: 169.254.1.0 to 169.254.254.255) that a MAC address chooses: always the
-    same, and for ten radios two alike once in 1,445 times."""
+    """The IPv4 link-local address (RFC 3927: 169.254.1.0 to 169.254.254.255) that a MAC address chooses: always
+    the same, and for ten radios two alike once in 1,445 times."""
     chosen = int.from_bytes(hashlib.blake2s(mac.lower().encode()).digest()[:4], "big") % (254 * 256)
     return str(ipaddress.IPv4Address("169.254.1.0") + chosen) + "/16"
 
@@ -218,7 +220,8 @@ def up(interface: Interface, network: Network, megahertz: int) -> list[Step]:
     steps = [Step(("ip", "link", "set", "dev", dev, "down"), "leave what it is in"),
              Step(("ip", "address", "flush", "dev", dev), "and the addresses of that"),
              Step(("iw", "dev", dev, "set", "type", type_), f"{MODES[network.mode]} mode"),
-             Step(("ip", "link", "set", "dev", dev, "addrgenmode", "eui64"), "an IPv6 link-local address by itself", True),
+             Step(("ip", "link", "set", "dev", dev, "addrgenmode", "eui64"), "an IPv6 link-local address by "
+                                                                             "itself", True),
              Step(("ip", "link", "set", "dev", dev, "up"), "switch it on"),
              Step(("iw", "dev", dev, "set", "power_save", "off"), "no sleep, which costs 100 ms a frame", True)]
     if network.mode == "ibss":

@@ -1,7 +1,7 @@
-"""The interface of a node's radio: which it is, what it looks like now, and a bell that rings when that may change.
+"""The interface of a node's radio: which it is, what it looks like now, and a bell that rings when that changes.
 
-The kernel says over rtnetlink that links or addresses changed; what they are then is looked up by name, because a
-device that vanished and returned is another one with the old name.
+The kernel says over rtnetlink that links or addresses changed; what they are then is looked up by name, because
+a device that vanished and returned is another one with the old name.
 """
 from __future__ import annotations
 
@@ -102,7 +102,8 @@ class Bell:
     def __init__(self) -> None:
         self._socket: socket.socket | None = None
         with contextlib.suppress(OSError):  # without it one looks now and then
-            self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_NONBLOCK, socket.NETLINK_ROUTE)
+            self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_NONBLOCK,
+                                         socket.NETLINK_ROUTE)
             self._socket.bind((0, LINKS | IPV4 | IPV6))
 
     async def rings(self) -> None:

@@ -5,8 +5,8 @@ with them: what a power cut takes is at most the last second, as long as the dis
 is said when it does not). A full disk loses lines, says so once, and stops nothing.
 
 A full file of records becomes a piece `NAME.1`, `NAME.2`, ... and a new one begins, with a record `continued` and
-what still stands (this life, its subscriptions, links, neighbors), so that the oldest pieces can go. A journal cannot
-be cut within a life, or it would not replay: the pieces of earlier lives go first, and then it ends.
+what still stands (this life, its subscriptions, links, neighbors), so that the oldest pieces can go. A journal
+cannot be cut within a life, or it would not replay: the pieces of earlier lives go first, and then it ends.
 """
 from __future__ import annotations
 
@@ -187,8 +187,9 @@ class FieldRecords(Records):
             else:
                 self.lost -= len(mark)
             self._synced = False
-        if self._budget is not None and standing and self._size() >= max(self._budget // PIECES, 2 * self._carried):
-            self._rotate(standing)
+        if self._budget is not None and standing:
+            if self._size() >= max(self._budget // PIECES, 2 * self._carried):
+                self._rotate(standing)
         began = time.monotonic()
         if self._sync and not self._synced:
             self._sync_file()
@@ -196,7 +197,8 @@ class FieldRecords(Records):
             self._journal.sync()
         if (took := time.monotonic() - began) > SLOW and not self._slow and self._file is not None:
             self._slow = True
-            say(f"the disk took {took:.1f} s to sync {self._path}: a power cut may cost as much more than the last second")
+            say(f"the disk took {took:.1f} s to sync {self._path}: a power cut may cost as much more than "
+                "the last second")
             self._write([self._line("slow_sync", seconds=round(took, 3))])
 
     def _sync_file(self) -> None:
@@ -205,13 +207,15 @@ class FieldRecords(Records):
             self._synced = True
         except OSError as error:
             self._sync = False
-            say(f"{self._path}: cannot be synced ({error.strerror}); a power cut may cost more than the last second")
+            say(f"{self._path}: cannot be synced ({error.strerror}); a power cut may cost more than the last "
+                "second")
 
     def _size(self) -> int:
         return os.fstat(self._file.fileno()).st_size if self._file is not None and self._path.is_file() else 0
 
     def _line(self, kind: str, **fields: object) -> str:
-        return json.dumps({"t": round(self._now, 6), "node": self._node, "kind": kind, **fields}, separators=(",", ":"))
+        line = {"t": round(self._now, 6), "node": self._node, "kind": kind, **fields}
+        return json.dumps(line, separators=(",", ":"))
 
     def _rotate(self, standing: list[str]) -> None:
         """Begin a new piece with what still stands, and remove what the budget has no room for."""
@@ -226,13 +230,14 @@ class FieldRecords(Records):
             shrink(self._path, self._budget - self._budget // PIECES, self._size())
             sync_folder(self._path.parent)
         except OSError as error:
-            say(f"{self._path}: cannot be rotated ({error.strerror}); it goes on beyond its part of the disk budget")
+            say(f"{self._path}: cannot be rotated ({error.strerror}); it goes on beyond its part of the disk "
+                "budget")
             self._budget = None
 
 
 class Journal:
-    """The journal of one life, each line written at once. It ends at the first line that cannot be written or that its
-    budget has no room for: with a gap it would not replay."""
+    """The journal of one life, each line written at once. It ends at the first line that cannot be written or that
+    its budget has no room for: with a gap it would not replay."""
 
     def __init__(self, path: Path, budget: int | None = None) -> None:
         """Raises DaemonError when there can be none."""
@@ -260,7 +265,8 @@ class Journal:
         if self._budget is not None and self._taken > self._budget:
             self._taken = shrink(self._path, self._budget, self._written)
             if self._taken > self._budget:
-                self._end(f"{self._path}: its part of the disk budget is used up; the journal ends here, the node goes on")
+                self._end(f"{self._path}: its part of the disk budget is used up; the journal ends here, the "
+                          "node goes on")
                 return
         try:
             self._file.write(text)

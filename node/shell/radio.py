@@ -83,8 +83,8 @@ class Radio:
             pass
 
     def read(self, port, broker) -> bool:
-        """Hand the datagrams that have come to the broker, but for the echoes of our own broadcasts. False after an
-        error that an earlier datagram met on its way, or when the interface went down."""
+        """Hand the datagrams that have come to the broker, but for the echoes of our own broadcasts. False after
+        an error that an earlier datagram met on its way, or when the interface went down."""
         for _ in range(BATCH):
             try:
                 datagram, (self._from, source_port, *_) = self._socket.recvfrom(RECEIVE)
@@ -126,7 +126,8 @@ class Radio:
     def warn(self) -> None:
         """What people should know about the interface, though the node can go on."""
         if managed(self.interface):
-            say(f"{self.interface} is in managed mode: it hears what an access point passes on, and no neighbor directly; "
+            say(f"{self.interface} is in managed mode: it hears what an access point passes on, and no "
+                "neighbor directly; "
                 f"`roamcast radio up {self.interface} --ibss NAME --channel N` puts it into ad hoc mode")
 
     async def follow(self, tick: Callable[[], object]) -> None:
@@ -174,7 +175,8 @@ class Radio:
         if seen is not None and seen.address is not None:
             self.address = seen.address
             self.broadcast_address = self._broadcast or seen.broadcast
-            self._scope = (0, seen.index) if self._family == "ipv6" else ()  # flow and link, behind address and port
+            # flow and link, behind address and port
+            self._scope = (0, seen.index) if self._family == "ipv6" else ()
 
     def _tell(self, seen: Look | None, tick: Callable[[], object]) -> None:
         if self.record is not None:
@@ -187,8 +189,10 @@ class Radio:
         name = self.interface
         if seen is None or seen.address is None:
             example = "10.77.0.1/24 brd +" if self._family == "ipv4" else "fe80::77:1/64"
-            raise DaemonError(f"interface {name} has no {_NAMES[self._family]} address; give it one, for example "
-                              f"`ip address add {example} dev {name}`, or `ip link set {name} up` where it gets one itself")
+            raise DaemonError(f"interface {name} has no {_NAMES[self._family]} address; give it one, for "
+                              "example "
+                              f"`ip address add {example} dev {name}`, or `ip link set {name} up` where it "
+                              "gets one itself")
         if seen.broadcast is None and self._broadcast is None:
             raise DaemonError(f"interface {name} has no broadcast address; set one "
                               f"(`ip address change ... brd + dev {name}`) or give --broadcast")
