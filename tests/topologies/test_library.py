@@ -86,6 +86,11 @@ def test_one_way_links_lie_within_range_and_leave_a_whole_network():
     assert connected_components(near, directed=False)[0] == 1
 
 
+def test_a_minute_apart_is_a_minute_apart():
+    scenario = _load("minute-apart")
+    assert [_parts(scenario, t).max() for t in (0.0, 109.0, 111.0, 140.0, 169.0, 171.0, 299.0)] == [0, 0, 1, 1, 1, 0, 0]
+
+
 def test_split_and_merge_splits_and_merges():
     scenario = _load("split-and-merge")
     assert _parts(scenario, 100.0).max() == 0
