@@ -28,6 +28,7 @@ from analysis.expected import expected, filters, published
 from analysis.matching import matches
 from analysis.misrouted import misrouted
 from analysis.run import Run, settle
+from analysis.signals import signals, strength
 from analysis.weights import weights
 
 
@@ -55,12 +56,13 @@ class Study:
     standings: pd.DataFrame  # tree_state: t, node, leader, seeking
     moves: pd.DataFrame | None  # roaming.moves; None where no client roams
     roaming: dict[str, float]  # roaming.numbers
+    signals: dict[str, float]  # signals.strength
     notes: list[str]
 
     @property
     def numbers(self) -> dict[str, float]:
         """The headline numbers by key (summary.METRICS); nan where there is nothing to divide."""
-        return {**_delivery_numbers(self), **_overhead_numbers(self), **_tree_numbers(self), **self.roaming}
+        return {**_delivery_numbers(self), **_overhead_numbers(self), **_tree_numbers(self), **self.signals, **self.roaming}
 
 
 def study(spark: SparkSession, run: Run) -> Study:
@@ -112,9 +114,10 @@ def _studied(spark: SparkSession, run: Run) -> Study:
         outcomes.write.parquet(str(run.tables / "outcomes.parquet"))
         fields["parts"] = pool.submit(breakdown, run, outcomes)
         whole = Study(run=run, ingest=found, lives=spans.lives, contacts=spans.contacts, tree_links=spans.tree_links,
-                      notes=[], roaming={}, **{name: field.result() for name, field in fields.items()})
+                      notes=[], signals={}, roaming={}, **{name: field.result() for name, field in fields.items()})
     whole.sent["cost"] = overhead.normalized(whole.sent, whole.misrouted["misrouted"])
     whole.outages.to_parquet(run.tables / "outages.parquet", index=False)
+    whole.signals = _signals(spark, run)
     whole.roaming = roaming.numbers(whole.moves, whole.sent, tables)
     if whole.moves is not None:
         whole.moves.to_parquet(run.tables / "moves.parquet", index=False)
@@ -135,6 +138,15 @@ def _brokers(run: Run, lives: pd.DataFrame, contacts: pd.DataFrame,
 def _spread(spark: SparkSession, frame: pd.DataFrame, key: str) -> DataFrame:
     """A frame of intervals as a DataFrame to join with."""
     return spark.createDataFrame(frame, f"{key}, up double, down double").cache()
+
+
+def _signals(spark: SparkSession, run: Run) -> dict[str, float]:
+    """Write the table of signals where captures have any; what the summary says of them."""
+    found = signals(spark, run)
+    if found is not None:
+        found = found.cache()
+        found.write.parquet(str(run.tables / "signals.parquet"))
+    return strength(found)
 
 
 def _deliveries(tables: dict[str, DataFrame]) -> dict[str, int]:

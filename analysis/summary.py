@@ -46,6 +46,8 @@ METRICS = [
     Metric("Overhead", "bytes sent per host", "bytes_per_host_second", "rate"),
     Metric("Overhead", "duplicates on arrival", "duplicates", "count", "events that came again and were stopped"),
     Metric("Overhead", "radio busy", "airtime_share", "share", "airtime of all transmissions by duration"),
+    Metric("Radio", "signal, median", "signal_median", "power", "of the frames that radios received, where captures tell it"),
+    Metric("Radio", "signal, weakest 5 %", "signal_weak", "power"),
     Metric("Roaming", "attachments", "roam_attachments", "count", "of clients without a broker of their own"),
     Metric("Roaming", "moves", "roam_moves", "count", "of them, from another broker"),
     Metric("Roaming", "without a broker, median", "roam_away", "seconds", "before an attachment that was not the first"),
@@ -140,6 +142,8 @@ class Summary(Mapping):
             estimate = self.estimate(metric.key)
             if (metric.section in ("Tree", "Roaming") or metric.key in _TREE_ONLY) and math.isnan(estimate.mean):
                 continue
+            if metric.section == "Radio" and math.isnan(estimate.mean):
+                continue
             if (metric.section == "Lost" or metric.key in _SELDOM) and not estimate.mean > 0:
                 continue
             out.append((metric.section, metric.label, show(estimate, metric.form), metric.note))
@@ -204,9 +208,10 @@ _FORMS = {
     "number": lambda x: f"{x:,.2f}",
     "bytes": lambda x: f"{x:,.0f} B",
     "rate": lambda x: f"{x:,.0f} B/s",
+    "power": lambda x: f"{x:,.0f} dBm",
 }
 _SCALED = {"share": (100, " %", 1), "number": (1, "", 2), "bytes": (1, " B", 0),
-           "rate": (1, " B/s", 0), "count": (1, "", 1)}
+           "rate": (1, " B/s", 0), "power": (1, " dBm", 1), "count": (1, "", 1)}
 
 
 def show(estimate: Estimate, form: str) -> str:

@@ -2,6 +2,9 @@
 
 What a node got is in its journal: every datagram that came out of its UDP socket, after the 802.11 stack of the kernel. What
 was sent is in the captures of the senders' radios, and what the medium decided of it in medium.jsonl.
+
+In ad hoc mode mac80211 takes no data frame from a station that it does not know (ieee80211_802_1x_port_control), and knows
+one by its first frame of any kind, which is therefore lost unless it is a beacon. Such frames are counted apart.
 """
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ from node import wire
 
 FIRST, LAST = 1.0, 1.0  # s at both ends of a run that are left out
 BIN = 25.0  # m
+NEAR = 1e-5  # s within which two stamps are of one frame
 UDP = 8 + 20 + 8 + 24  # bytes in front of a datagram: UDP, IPv4, LLC, 802.11
 
 
@@ -35,7 +39,8 @@ class Bin(NamedTuple):
 
 class Found(NamedTuple):
     bins: list[Bin]
-    lost: int  # receptions that the medium decided and the node did not get
+    first: int  # receptions that the stack did not pass on because it did not know the sender yet
+    lost: int  # other receptions that the medium decided and the node did not get
     invented: int  # that the node got and the medium did not decide
     decided: int
 
@@ -46,24 +51,36 @@ def compare(run: Path) -> Found:
     movement = scenario.movement()
     propagation = propagation_of(scenario.radio, movement, scenario.run.seed)
     locator = Locator(movement.trajectories)
-    got = _got(run, len(movement))
+    got, known = _got(run, len(movement)), _known(run)
     bins: dict[int, list[float]] = defaultdict(lambda: [0, 0, 0.0, 0.0])
-    lost = invented = total = 0
+    first = lost = invented = total = 0
     for sender in range(len(movement)):
         for time, counter, fate in _broadcasts(run, sender, scenario.run.duration):
             delivered, collided = set(fate["delivered"]), set(fate["collided"])
             total += len(delivered)
             for receiver in range(len(movement)):
                 heard = (sender, counter) in got[receiver]
-                lost += receiver in delivered and not heard
+                new = receiver in delivered and not heard and time <= known[sender, receiver] + NEAR
+                first += new
+                lost += receiver in delivered and not heard and not new
                 invented += heard and receiver not in delivered
-                if receiver != sender and receiver not in collided:
+                if receiver != sender and receiver not in collided and not new:
                     distance = locator.distance(sender, receiver, time)
                     chance = propagation.probability(sender, receiver, time, True) if distance <= propagation.reach else 0.0
                     entry = bins[int(distance / BIN)]
                     for k, more in enumerate((1, heard, chance, chance * (1.0 - chance))):
                         entry[k] += more
-    return Found([Bin(k * BIN, *bins[k]) for k in sorted(bins)], lost, invented, total)
+    return Found([Bin(k * BIN, *bins[k]) for k in sorted(bins)], first, lost, invented, total)
+
+
+def _known(run: Path) -> dict[tuple[int, int], float]:
+    """When the first frame of any kind from a sender began that a receiver got, by (sender, receiver)."""
+    found: dict[tuple[int, int], float] = {}
+    for line in (run / "captures" / "medium.jsonl").read_text().splitlines():
+        note = json.loads(line)
+        for receiver in note["delivered"]:
+            found.setdefault((note["from"], receiver), note["t"])
+    return found
 
 
 def _got(run: Path, hosts: int) -> list[set[tuple[int, int]]]:

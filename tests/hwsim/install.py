@@ -18,12 +18,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.hwsim import guest  # noqa: E402
 
 ROOMS = ("node", "mobility", "topologies", "emulation", "analysis", "cli")
-PYTHON, ROAMCAST = "/opt/roamcast/bin/python", "/opt/roamcast/bin/roamcast"
-HEAD = f"""#!/bin/sh
+PYTHON = "/opt/roamcast/bin/python"
+ROAMCAST = f"{PYTHON} -P -m cli"
+HEAD = """#!/bin/sh
 set -e
-{PYTHON} -m pip install -q --no-index --no-deps --no-compile --disable-pip-version-check --find-links=/host/wheels roamcast
+cp -r /host/site /tmp/site
+export PYTHONPATH=/tmp/site
 cd /tmp
-"""
+""" + guest.RUN_IN_MEMORY
 
 
 def made() -> Path:
@@ -37,8 +39,9 @@ def made() -> Path:
     return folder
 
 
-def wheel(house: Path) -> None:
-    """Roamcast's own wheel, of this checkout as it is."""
+def roamcast(share: Path) -> None:
+    """Roamcast's wheel of this checkout as it is, and what pip makes of it for the guest, whose own pip would take minutes."""
+    house = share / "wheels"
     with tempfile.TemporaryDirectory() as scratch:
         for room in ROOMS:
             shutil.copytree(guest.ROOT / room, Path(scratch, room), ignore=shutil.ignore_patterns("__pycache__"))
@@ -50,12 +53,16 @@ def wheel(house: Path) -> None:
                                str(house), scratch], capture_output=True, text=True)
         if done.returncode:
             raise guest.NoGuest(f"Roamcast's wheel cannot be made: {done.stderr[-1000:]}")
+    done = subprocess.run([*guest.pip(), "install", "-q", "--no-index", "--no-deps", "--target", str(share / "site"), "--find-links",
+                           str(house), "roamcast"], capture_output=True, text=True)
+    if done.returncode:
+        raise guest.NoGuest(f"Roamcast cannot be installed for the guest: {done.stderr[-1000:]}")
 
 
 def do(share: Path, commands: str, seconds: float) -> tuple[int, str]:
     """Shell commands in the guest, in /tmp, after Roamcast was installed there; exit code and output. Raises NoGuest."""
     share.mkdir(exist_ok=True)
-    wheel(share / "wheels")
+    roamcast(share)
     job = share / "job"
     job.write_text(HEAD + commands)
     job.chmod(0o755)

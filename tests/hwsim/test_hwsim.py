@@ -40,6 +40,7 @@ def test_who_heard_whom_is_what_the_radio_model_says(tmp_path):
     assert fidelity["tap_drops"] == fidelity["tap_refused"] == fidelity["socket_drops"] == 0
     assert fidelity["valid"], fidelity["invalid_because"]
     found = heard.compare(run)
+    print(f"{found.decided} receptions; {found.first} were a station's first frame, {found.lost} lost, {found.invented} invented")
     print("    m  pairs  heard   model")
     for span in found.bins:
         print(f"{span.least:5.0f} {span.pairs:6} {span.heard / span.pairs:6.3f} {span.expected / span.pairs:7.3f}")
