@@ -16,7 +16,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from node import schema, wireless
-from node.broker import FLUSHES, RECONCILERS, STRATEGIES, TREES, mismatch
+from node.broker import FLUSHES, RECONCILERS, RECOVERIES, STRATEGIES, TREES, mismatch
 from node.config import NodeConfig
 from node.ids import NodeId
 
@@ -27,6 +27,9 @@ OWN = {"id": int, "interface": str, "address": str, "family": str, "broadcast": 
        "records": str, "journal": str, "state": str, "disk": int}
 PATHS = ("control", "records", "journal", "state")
 RADIO = {"ibss": str, "mesh": str, "channel": int, "addresses": list, "bssid": str, "country": str}
+CHOICES = {"tree": list(TREES), "reconcile": list(RECONCILERS), "strategy": list(STRATEGIES),
+           "forwarding": ["identity", "covering"], "flush": list(FLUSHES), "recovery": ["none", *RECOVERIES],
+           "cache_eviction": ["fifo", "random"]}  # of the texts in [node]
 _AN = {str: "a text", bool: "true or false", int: "a whole number", float: "a number", list: "a list of texts"}
 
 
@@ -150,8 +153,6 @@ def _network(path: Path, table: Mapping[str, object]) -> wireless.Network | None
 def _config(path: Path, table: Mapping[str, object]) -> NodeConfig:
     """The NodeConfig of the table [node]; keys that it leaves out keep their defaults."""
     defaults = {item.name: getattr(NodeConfig(), item.name) for item in fields(NodeConfig)}
-    choices = {"tree": list(TREES), "reconcile": list(RECONCILERS), "strategy": list(STRATEGIES),
-               "forwarding": ["identity", "covering"], "flush": list(FLUSHES)}
     found = {}
     for key, value in table.items():
         if key not in defaults:
@@ -163,8 +164,8 @@ def _config(path: Path, table: Mapping[str, object]) -> NodeConfig:
             value = float(value)
         if type(value) is not wanted:
             raise SettingsError(f"{path}: node.{key}: found {value!r}; it takes {_AN[wanted]}")
-        if value not in choices.get(key, [value]):
-            raise SettingsError(f"{path}: node.{key}: found {value!r}; it takes {' or '.join(choices[key])}")
+        if value not in CHOICES.get(key, [value]):
+            raise SettingsError(f"{path}: node.{key}: found {value!r}; it takes {' or '.join(CHOICES[key])}")
         found[key] = value
     config = NodeConfig(**found)
     for key, what, cure in config.faults():

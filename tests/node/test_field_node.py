@@ -8,12 +8,14 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from cli.node import add_arguments
 from node.client import Client
+from node.config import NodeConfig
 from node.settings import SettingsError, read
 from tests.node.field_hosts import PATIENCE, as_root, environment, hosts, joined, received, three, until
 
@@ -196,6 +198,16 @@ def _parsed(*arguments: str):
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     return parser.parse_args(arguments)
+
+
+@pytest.mark.parametrize("key", [item.name for item in fields(NodeConfig) if type(item.default) is str])
+def test_a_text_that_the_node_does_not_know_is_refused(tmp_path, key):
+    (tmp_path / "node.toml").write_text(f'[node]\n{key} = "nonsense"\n')
+    if key == "secret":
+        assert read(tmp_path / "node.toml").config.secret == "nonsense"
+        return
+    with pytest.raises(SettingsError, match=f"node.{key}: found 'nonsense'; it takes .* or "):
+        read(tmp_path / "node.toml")
 
 
 def test_a_file_that_is_not_there_and_a_flag_that_cannot_be(tmp_path):
