@@ -49,7 +49,8 @@ def make_network() -> None:
         if error.errno == errno.ENOSPC:
             raise Unsupported("no more network namespaces are allowed; raise the limit as root (sysctl "
                               "user.max_net_namespaces), or take fewer hosts") from None
-        raise Unsupported(f"this system makes no network namespaces ({error.strerror}); use --world sim") from None
+        raise Unsupported(f"this system makes no network namespaces ({error.strerror}); "
+                          "use --world sim") from None
 
 
 def setns(descriptor: int, kind: int) -> None:
@@ -95,10 +96,10 @@ def enter_namespaces() -> None:
 def _no_user_namespaces(user: int, error: OSError) -> str:
     why = "none are left or allowed" if error.errno == errno.ENOSPC else error.strerror
     if user == 0:
-        return (f"root has not root's rights here, as in a container, and no user namespaces either ({why}); give it "
-                "the capability SYS_ADMIN, or use --world sim")
-    return (f"an ordinary user needs user namespaces for this world, and this system refuses them ({why}); run as "
-            "root, or use --world sim")
+        return ("root has not root's rights here, as in a container, and no user namespaces either "
+                f"({why}); give it the capability SYS_ADMIN, or use --world sim")
+    return ("an ordinary user needs user namespaces for this world, and this system refuses them "
+            f"({why}); run as root, or use --world sim")
 
 
 def open_tap(name: str, index: int) -> int:
@@ -136,8 +137,8 @@ def check_support(device: Callable[[], object]) -> None:
     try:
         child = os.fork()
     except OSError as error:
-        raise Unsupported(f"no further process can be started ({error.strerror}); raise the limit (ulimit -u), or use "
-                          "--world sim") from None
+        raise Unsupported(f"no further process can be started ({error.strerror}); raise the limit (ulimit -u), "
+                          "or use --world sim") from None
     if child == 0:
         reason = ""
         try:

@@ -34,8 +34,8 @@ def fork(job: Callable[[Channel], None], keep: Iterable[int] = ()) -> tuple[int,
     try:
         pid = os.fork()
     except OSError as error:
-        raise Failed(f"no further process can be started ({error.strerror}); raise the limit (ulimit -u, or as root "
-                     "sysctl kernel.pid_max), or take fewer hosts") from None
+        raise Failed(f"no further process can be started ({error.strerror}); raise the limit (ulimit -u, or as "
+                     "root sysctl kernel.pid_max), or take fewer hosts") from None
     if pid:
         there.close()
         return pid, here
