@@ -28,7 +28,7 @@ def build(given: dict):
 
 def test_every_run_is_a_scenario_and_protocols_differ_in_nothing_else():
     runs = sweep.runs(MOBILE, MOBILE.panels, 2, {})
-    assert len(runs) == 2 * 60  # the standard run is a point of all four sweeps
+    assert len(runs) == 2 * 64  # the standard run is a point of all four sweeps
     alike: dict[str, set] = {}
     for given in runs:
         assert sweep.command(given) == "measure"
@@ -38,8 +38,8 @@ def test_every_run_is_a_scenario_and_protocols_differ_in_nothing_else():
         assert area / len(scenario.names) == pytest.approx(12_000, rel=1e-3)
         rest = {key: value for key, value in given.items() if not key.startswith("node.")}
         alike.setdefault(results.key(rest), set()).add(given.get("node.reconcile", given.get("node.strategy")))
-    assert sorted(map(len, alike.values())) == [3] * 8 + [6] * 16
-    assert all({"strawman", "informed", "flood"} <= protocols for protocols in alike.values())
+    assert sorted(map(len, alike.values())) == [4] * 8 + [6] * 16
+    assert all({"strawman", "timed", "informed", "flood"} <= protocols for protocols in alike.values())
     assert MOBILE.rival(plain({"run.seed": 1, "protocol": "path"})) == plain({"run.seed": 1})
 
 

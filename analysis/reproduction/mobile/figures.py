@@ -13,7 +13,7 @@ INTEREST = ("wanted", (5, 10, 50))
 TREE = tuple(Series(name, {"protocol": name}) for name in PROTOCOLS)
 FLOODING = Series(FLOOD, {"protocol": FLOOD})
 BOUND = Series("bound", {"protocol": FLOOD}, "bound")
-FEW = (TREE[0], TREE[3], FLOODING)
+FEW = (TREE[0], TREE[1], TREE[3], FLOODING)
 
 
 def panels(figure: str, about: str, sweep: tuple[str, tuple], xlabel: str, tree: bool) -> tuple[Panel, ...]:
