@@ -33,7 +33,8 @@ class Pull(Gossip):
     # ---- events on their way -----------------------------------------------------------------------
     def passing(self, event: wire.Message, arrival: LinkId | None, clients: list[str]) -> tuple[wire.Message, list[str]]:
         if arrival is None:
-            event = self._tagged(event)
+            if event.source == self._me:  # a device's are counted by no broker: the next one would count anew
+                event = self._tagged(event)
         elif type(event) is wire.TaggedEvent:
             event = self._met(event, arrival)
             self._take(event, arrival)

@@ -185,6 +185,26 @@ def test_a_publication_that_was_not_acknowledged_is_one_event_by_two_brokers():
     assert world.got(0) == [mine] and world.got(3) == [mine] and world.sim.brokers[DEVICE].unsent == 0
 
 
+@pytest.mark.parametrize("recovery", ["push", "subscriber_pull", "publisher_pull", "combined"])
+def test_with_a_recovery_nothing_of_a_device_seems_lost(recovery):
+    """Its events carry no numbers: each broker would count them for itself. Push gossips about them like any."""
+    world = begun(recovery=recovery)
+    world.subscribe(3, 'kind = "mine"')
+    world.run(2.0)
+    mine = []
+    for place in (0, 2, 1):
+        world.hear(DEVICE, [place])
+        world.run(5.0)
+        for _ in range(5):
+            mine.append(world.publish(DEVICE, kind="mine"))
+            published(world, 1)
+    world.run(5.0)
+    assert world.got(3) == mine and len(world.got(DEVICE)) == 15
+    assert not any(fields["recovered"] for _, _, _, fields in world.kinds("delivered"))
+    if recovery != "push":
+        assert not len(world.sim.brokers[3].recovery.lost)
+
+
 def test_buffers_are_bounded_in_bytes_oldest_first():
     world = begun(client_buffer=4096)
     world.hear(DEVICE, [])

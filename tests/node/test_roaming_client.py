@@ -1,0 +1,32 @@
+"""The client library of a device: what it refuses, and the state that makes it the same device again.
+
+That it works over real sockets, walking from broker to broker, is in tests/system/test_roaming_netns.py.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from node.client import ClientError, RoamingClient
+from node.roaming.client import _identity
+from node.shell import DaemonError
+
+
+def test_it_says_what_is_wrong(tmp_path):
+    with pytest.raises(ClientError, match="there is no interface nosuch0; there are lo"):
+        RoamingClient("nosuch0", id=70)
+    with pytest.raises(ClientError, match="give its id, too"):
+        RoamingClient("lo", state=tmp_path / "device.json")
+
+
+def test_a_device_is_known_again_by_its_state(tmp_path):
+    state = tmp_path / "device.json"
+    epoch, key = _identity(70, state)
+    assert _identity(70, state) == (epoch + 1, key) and len(key) == 16
+    assert (tmp_path / "device.json.key").stat().st_mode & 0o777 == 0o600
+    assert _identity(70, None)[1] != _identity(70, None)[1]
+    (tmp_path / "device.json.key").write_bytes(b"short")
+    with pytest.raises(DaemonError, match="not the key of a device"):
+        _identity(70, state)
+    with pytest.raises(DaemonError, match="the state of node 70, not of 71"):
+        _identity(71, state)
