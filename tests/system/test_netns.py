@@ -24,6 +24,7 @@ from tests.system import runs
 from topologies.scenario import UnitDiskRadio
 
 PATIENCE = 60.0  # s
+LATE = 0.2  # s: later than that and it is the machine that a run shows
 TCP_BYTES = 20 + 32  # of the headers of IPv4 and TCP, with its time stamps
 LIMITS = "[run.fidelity]\nmedium = 60\nnodes = 60\npositions = 60\ndropped = 1\n"  # the machine may be busy
 CHAIN = """
@@ -122,9 +123,23 @@ def gone(processes) -> bool:
     return not any(Path(f"/proc/{pid}").exists() for pid in processes)
 
 
+def timely(scenario: Path, out: Path) -> Path:
+    """A run of a scenario in which nothing was very late, if the machine is idle enough for one in a few tries."""
+    for attempt in range(4):
+        ours = runs.run(scenario, out.with_name(f"{out.name}-{attempt}"))
+        if worst(runs.manifest(ours)["fidelity"]) < LATE:
+            break
+    return ours
+
+
+def worst(fidelity: dict) -> float:
+    """s that anything of a run was late at most."""
+    return max(fidelity[name]["worst"] or 0.0 for name in ("medium", "positions", "nodes"))
+
+
 def test_a_run_leaves_what_the_simulator_leaves(tmp_path):
     scenario = runs.scenario_file(tmp_path, CHAIN + FLOW)
-    ours, sim = runs.run(scenario, tmp_path / "netns"), runs.run(scenario, tmp_path / "sim", run__world="sim")
+    ours, sim = timely(scenario, tmp_path / "netns"), runs.run(scenario, tmp_path / "sim", run__world="sim")
     told = runs.manifest(ours)
     assert told["outcome"] == "complete" and told["world"] == "netns"
     assert told["fidelity"]["valid"] and told["fidelity"]["real_time"]
@@ -183,17 +198,21 @@ def test_faults_strike_at_their_times_and_records_survive_a_crash(tmp_path):
     ours = runs.run(runs.scenario_file(tmp_path, text), tmp_path / "run")
     fidelity = runs.manifest(ours)["fidelity"]
     assert fidelity["invalid_because"] == [] and fidelity["nodes"]["worst"] < 1.4  # not what was frozen for 1.5 s
-    happened = [(r["kind"], r["host"], round(r["t"] * 2) / 2, r.get("how")) for r in
-                runs.of_kind(ours, "host_up", "host_down", "host_frozen", "host_thawed") if r["t"] > 0]
-    assert happened == [("host_down", 0, 2, "crash"), ("host_down", 2, 2.5, "stop"), ("host_frozen", 1, 3, None),
-                        ("host_up", 0, 3.5, None), ("host_up", 2, 4, None), ("host_thawed", 1, 4.5, None)]
+    happened = [r for r in runs.of_kind(ours, "host_up", "host_down", "host_frozen", "host_thawed") if r["t"] > 0]
+    assert [(r["kind"], r["host"], r.get("how")) for r in happened] == [
+        ("host_down", 0, "crash"), ("host_down", 2, "stop"), ("host_frozen", 1, None), ("host_up", 0, None),
+        ("host_up", 2, None), ("host_thawed", 1, None)]
+    times = [r["t"] for r in happened]
+    assert all(at <= t < at + 0.25 + worst(fidelity) for at, t in zip((2, 2.5, 3, 3.5, 4, 4.5), times, strict=True))
+    crash, freeze, start, thaw = times[0], times[2], times[3], times[5]
     assert sorted((r["epoch"], r["node"]) for r in runs.of_kind(ours, "node_started")) == [
         (1, 0), (1, 1), (1, 2), (2, 0), (2, 2)]
     assert [r["node"] for r in runs.of_kind(ours, "node_stopped")] == [2]
     own = [r["t"] for r in runs.of_kind(ours, "published") if r["node"] == 0]
-    assert any(1.5 < t < 2.05 for t in own) and not any(2.1 < t < 3.5 for t in own) and own[-1] > 4.5
+    assert any(1.5 < t < 2.05 for t in own) and not any(crash + 0.1 < t < start for t in own) and own[-1] > 4.5
     frozen = [r["t"] for r in runs.of_kind(ours, "published") if r["node"] == 1]
-    assert not any(3.1 < t < 4.45 for t in frozen) and sum(4.45 <= t for t in frozen) >= 5  # late, not left out
+    assert not any(freeze + 0.1 < t < thaw - 0.05 for t in frozen)
+    assert sum(4.45 <= t for t in frozen) >= 5  # late, not left out
     cut = [(r["kind"], r["from"], r["to"]) for r in runs.of_kind(ours, "radio_up", "radio_down")
            if 0.9 < r["t"] < 1.9]
     assert cut == [("radio_down", 0, 1), ("radio_down", 1, 0), ("radio_up", 0, 1), ("radio_up", 1, 0)]
