@@ -40,10 +40,10 @@ def _escaped(name: str) -> str:
     return "".join(f"[{c}]" if c in "*?[" else c for c in name)
 
 
-def rotate(path: Path) -> None:
-    """Make the file its newest piece."""
+def rotate(path: Path) -> Path:
+    """Make the file its newest piece, whose path is returned."""
     before = pieces(path)
-    path.rename(path.with_name(f"{path.name}.{int(before[-1].suffix[1:]) + 1 if before else 1}"))
+    return path.rename(path.with_name(f"{path.name}.{int(before[-1].suffix[1:]) + 1 if before else 1}"))
 
 
 def sync_folder(path: Path) -> None:
@@ -221,10 +221,14 @@ class FieldRecords(Records):
         """Begin a new piece with what still stands, and remove what the budget has no room for."""
         try:
             self._sync_file()
-            rotate(self._path)
+            piece = rotate(self._path)
+            try:
+                fresh = self._path.open("ab+", buffering=0)
+            except OSError:
+                piece.rename(self._path)  # and on in the old one
+                raise
             self._file.close()
-            self._file = self._path.open("ab+", buffering=0)
-            number = int(pieces(self._path)[-1].suffix[1:]) + 1
+            self._file, number = fresh, int(piece.suffix[1:]) + 1
             self._write([self._line("continued", piece=number, carried=len(standing)), *standing])
             self._synced, self._carried = False, self._size()
             shrink(self._path, self._budget - self._budget // PIECES, self._size())
@@ -262,17 +266,16 @@ class Journal:
         size = len(text) if text.isascii() else len(text.encode())
         self._taken += size
         self._written += size
-        if self._budget is not None and self._taken > self._budget:
-            self._taken = shrink(self._path, self._budget, self._written)
-            if self._taken > self._budget:
-                self._end(f"{self._path}: its part of the disk budget is used up; the journal ends here, the "
-                          "node goes on")
-                return
         try:
+            if self._budget is not None and self._taken > self._budget:
+                self._taken = shrink(self._path, self._budget, self._written)
+                if self._taken > self._budget:
+                    self._end("its part of the disk budget is used up")
+                    return
             self._file.write(text)
             self.synced = False
         except OSError as error:
-            self._end(f"{self._path}: {error.strerror}; the journal ends here, the node goes on")
+            self._end(error.strerror)
 
     def sync(self) -> None:
         """What was written is on the disk when this returns; called from a thread."""
@@ -289,5 +292,5 @@ class Journal:
             self._file = None
 
     def _end(self, why: str) -> None:
-        say(why)
+        say(f"{self._path}: {why}; the journal ends here, the node goes on")
         self.close()

@@ -89,10 +89,10 @@ def test_pieces_of_a_name_are_no_others(tmp_path):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system of 256 kB."""
+    """A file system of 256 kB and four files."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", disk], capture_output=True).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k,nr_inodes=5", "tmpfs", disk], capture_output=True).returncode:
         pytest.skip("this system mounts no tmpfs")
     yield disk
     subprocess.run(["umount", "--lazy", disk], check=True)
@@ -122,6 +122,20 @@ def test_a_full_disk_is_said_once_and_what_was_recorded_is_kept(small_disk, caps
     assert found[-2:] == [{"t": 9.0, "node": 3, "kind": "records_lost", "records": lost},
                           {"t": 9.0, "node": 3, "kind": "node_stopped", "epoch": 7}]
     assert len(found) == 1001 - lost + 2 and capsys.readouterr().err == ""
+
+
+@as_root
+def test_where_no_more_files_fit_the_records_go_on_in_the_last(small_disk, capsys):
+    path = small_disk / "3.jsonl"
+    records = FieldRecords(path, 3, BUDGET, None)
+    records.append(0.0, "node_started", {"epoch": 7, "version": "1"})
+    for k in range(700):
+        records.append(float(k), "published", {"client": "a", "event": f"3.7.{k}", "attributes": [], "bytes": 100})
+        kept(records)
+    records.close()
+    assert capsys.readouterr().err.count("cannot be rotated") == 1 and records.lost == 0
+    found = [json.loads(line) for line in lines(path)]
+    assert [r["t"] for r in found if r["kind"] == "published"] == [float(k) for k in range(700)]
 
 
 @as_root
