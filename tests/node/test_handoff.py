@@ -255,6 +255,26 @@ def test_a_device_that_stops_in_order_is_forgotten_at_once():
     assert all(len(world.sim.brokers[host].routing.table) == 0 for host in world.brokers)
 
 
+@pytest.mark.parametrize("place", [0, 3])
+def test_a_device_that_starts_again_is_a_new_client_with_the_old_name(place):
+    """At the same broker or at another one: what waited for its earlier life is dropped, and nothing comes twice."""
+    world = begun()
+    first = published(world, 3)
+    world.hear(DEVICE, [])
+    waiting = published(world, 5)
+    world.run(6.0)
+    world.crash(DEVICE)
+    world.hear(DEVICE, [place])
+    world.start(DEVICE)
+    world.run(6.0)
+    assert broker_of(world) == place and one(world, "session_closed")["reason"] == "restarted"
+    after = published(world, 5)
+    world.run(1.0)
+    assert world.got(DEVICE) == [*first, *after]
+    dropped = {fields["event"] for _, _, _, fields in world.kinds("buffer_dropped")}
+    assert set(map(str, waiting)) <= dropped <= set(map(str, first + waiting))  # the last may not be acknowledged
+
+
 def test_a_broker_that_stops_in_order_tells_its_devices():
     world = begun(hears=(0, 1))
     first = broker_of(world)
