@@ -7,9 +7,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from pathlib import Path
 
 from emulation.netns import kernel
+
+ENDING = 2.0  # s that a process may take to end
 
 
 class NotLive(Exception):
@@ -36,6 +39,12 @@ class LiveRun:
         if kernel.process_start(self._pid) != self._start:
             raise self._over()
 
+    def _check_for(self, seconds: float) -> None:
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            self._check()
+            time.sleep(0.05)
+
     def _over(self) -> NotLive:
         return NotLive(f"{self.path}: the run is over; its hosts are there only while it lasts")
 
@@ -56,7 +65,7 @@ class LiveRun:
         except (FileNotFoundError, ProcessLookupError):  # a process that is ending has lost these before its state tells
             raise self._over() from None
         except OSError as error:
-            self._check()
+            self._check_for(ENDING)  # one that is ending lets nobody in, and is there for a moment still
             raise NotLive(f"host {host} of {self.path} cannot be entered ({error.strerror}); do it as the "
                           "user who started the run") from None
 

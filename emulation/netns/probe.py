@@ -21,7 +21,7 @@ from emulation.propagation import LogDistance, UnitDisk
 PORT = 4711  # UDP; nothing else runs yet
 MAGIC = b"roamcast probe "
 SLOT = 0.001  # s between two hosts' turns
-SETTLES = 0.25, 0.25, 0.25, 0.25, 0.25, 0.5, 1.0, 2.0  # s for the last ones to be heard, a round each
+SETTLES = 0.25, 0.25, 0.25, 0.25, 0.5, 1.0, 2.0, 4.0  # s for the last ones to be heard, a round each
 CERTAIN = 0.9  # of a frame: a link as good as that is heard in one of so many rounds
 EDGE = 1e-6  # m about the range, where rounding decides
 FAR = 1e9  # m: where hosts are put that the trace has not brought yet
