@@ -76,4 +76,6 @@ class Push(Gossip):
 
     def asked_for(self, event: wire.Message) -> tuple[float, int] | None:
         entry = self._missed.pop(EventId(*event[:3]), None)
-        return (entry[0], entry[1]) if entry is not None else None
+        if entry is None or self._core.env.now() - entry[2] > self._core.config.lost_patience:
+            return None
+        return entry[0], entry[1]

@@ -114,6 +114,14 @@ def test_an_answer_to_a_question_of_long_ago_is_not_taken():
     assert core.drops == ["unasked"] and not core.delivered
 
 
+def test_push_does_not_take_one_either():
+    core = Core(Push, lost_patience=5.0).wants("c", "a")
+    core.over(2, wire.PushGossip((2,), A, digest_of(1)))
+    core.time = 6.0
+    core.routed((2, ME), wire.GossipAnswer(event(0)))
+    assert core.drops == ["unasked"] and not core.delivered
+
+
 # ---- floods -------------------------------------------------------------------------------------------------
 
 
