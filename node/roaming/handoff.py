@@ -78,7 +78,7 @@ class Handoffs:
         self._open: dict[NodeId, Handoff] = {}
         self._stopped: OrderedDict[NodeId, Stopped] = OrderedDict()
         self._came: OrderedDict[tuple[int, ...], None] = OrderedDict()
-        self._request = core.env.random.getrandbits(32)
+        self._request: int | None = None  # of the latest STOP; drawn at the first, or all that is drawn would be another
         self._passes, self._passes_at = float(STOPS), 0.0
         self.link_messages: dict[type, Callable] = {
             wire.Stop: self._stop, wire.Handed: self._handed, wire.Fetch: self._fetch}
@@ -104,6 +104,8 @@ class Handoffs:
 
     def _ask(self, handoff: Handoff) -> None:
         session = handoff.session
+        if self._request is None:
+            self._request = self._env.random.getrandbits(32)
         self._request = self._request + 1 & 0xFFFFFFFF
         handoff.requests[self._request] = None
         proof = proofs.of_stop(session.key, session.device, session.epoch, session.turn, self._request,

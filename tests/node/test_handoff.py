@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from random import Random
+from types import SimpleNamespace
+
 import pytest
 
 from node import schema, wire
@@ -602,3 +605,11 @@ def test_what_belongs_to_brokers_is_not_taken_from_a_device():
 def test_defaults_say_what_the_page_says():
     config = NodeConfig()
     assert (config.client_buffer, config.client_age, config.handoff_wait) == (131072, 60.0, 2.0)
+
+
+def test_where_no_device_comes_nothing_is_drawn_for_one():
+    """Or runs of a seed would differ from those of a node that knew no devices."""
+    core = SimpleNamespace(me=Peer(0, 1), env=SimpleNamespace(random=Random(1)))
+    before = core.env.random.getstate()
+    sessions.Sessions(core)
+    assert core.env.random.getstate() == before
