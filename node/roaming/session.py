@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from node import wire
+from node.clients import PREFIX
 from node.filters import Filter
 from node.ids import Epoch, EventId, LinkId, NodeId
 from node.roaming import buffer
 from node.roaming.buffer import Buffer
 
-PREFIX = "@"  # of a session's name in the routing's table; no local client's name begins with it
 RECENT = 1024  # events that went into a session and are remembered, so that a holder's copies are known for what they are
 CHANGES, CHANGES_A_SECOND = 2048, 32.0  # of filters: at once, and on and on
 

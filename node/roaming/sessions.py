@@ -15,7 +15,7 @@ from node.clients import MAX_FILTERS_PER_CLIENT
 from node.ids import LinkId, NodeId, Peer
 from node.roaming.buffer import name
 from node.roaming.handoff import Handoffs
-from node.roaming.session import Session
+from node.roaming.session import CHANGES_A_SECOND, Session
 
 MAX_SESSIONS = 256
 ALIVE_BEACONS = 4  # beacon intervals between two ALIVE of a device
@@ -72,7 +72,8 @@ class Sessions:
             session = None
         if session is None:
             held = self.handoffs.take_back(sender, message)
-            session = self.of[device] = self.hops[f"@{device}"] = Session(self._core, device, sender.epoch, message.key)
+            session = Session(self._core, device, sender.epoch, message.key)
+            self.of[device] = self.hops[session.hop] = session
             session.merge(held)
         else:
             self._begin_again(session, message)
@@ -181,7 +182,8 @@ class Sessions:
         if session.may_change(changes):
             return True
         self._core.dropped("flood")
-        self._env.record("refused", what=f"changes of filters of device {session.device}, a second", limit=32)
+        self._env.record("refused", what=f"changes of filters of device {session.device}, a second",
+                         limit=int(CHANGES_A_SECOND))
         self._bar(session, "flood")
         return False
 
