@@ -6,19 +6,18 @@ versions and hashes of requirements.lock.
 
 Its one processor does a thousand million instructions a second of the guest's own clock, which counts them, and jumps to
 the next timer where there is nothing to do. However slow the emulation is, and whatever else the host does, the guest is
-like a small computer that nobody else uses; only its disk and /host are slow, by its clock. What a job measures should
-therefore be in memory: RUN_IN_MEMORY reads the programs once.
+like a small computer that nobody else uses. By that clock a disk would be very slow, so there is none: the whole system is
+the kernel's initial file system, in memory. Only /host is outside; a job should not wait for it while it measures.
 
-    python tests/hwsim/guest.py build FOLDER              makes FOLDER/disk, FOLDER/kernel and FOLDER/initrd
+    python tests/hwsim/guest.py build FOLDER              makes FOLDER/kernel and FOLDER/system
     python tests/hwsim/guest.py run FOLDER SHARE [SECONDS]
 
 `run` boots it; SHARE is /host in there, and SHARE/job is run as root in that folder. What it prints goes to SHARE/log,
-and here; its exit code to SHARE/code. The disk is not changed by it.
+and here; its exit code to SHARE/code.
 """
 from __future__ import annotations
 
 import contextlib
-import gzip
 import lzma
 import os
 import re
@@ -28,21 +27,21 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = ROOT / "requirements.lock"
 SUITE = "bookworm"
-PROGRAMS = {"mmdebstrap": "mmdebstrap", "mkfs.ext4": "e2fsprogs", "qemu-system-x86_64": "qemu-system-x86"}
-BUSYBOX = Path("/bin/busybox")
+PROGRAMS = {"mmdebstrap": "mmdebstrap", "qemu-system-x86_64": "qemu-system-x86"}
 PACKAGES = ("kmod", "iproute2", "iw", "iputils-ping", "python3", "python3-venv", "wireless-regdb")
 LIBRARIES = ("annotated-types", "attrs", "cbor2", "idna", "numpy", "outcome", "pydantic", "pydantic-core", "scapy", "scipy",
              "sniffio", "sortedcontainers", "tomli-w", "trio", "typing-extensions", "typing-inspection")
-DISK_MODULES = ("virtio_pci", "virtio_blk", "crc32c_generic", "ext4")  # before there is a disk
-MODULES = (*DISK_MODULES, "9p", "9pnet_virtio", "mac80211_hwsim", "tun", "veth", "bridge", "af_packet", "dummy")
-DISK_BYTES = 2 << 30
+MODULES = ("virtio_pci", "9p", "9pnet_virtio", "mac80211_hwsim", "tun", "veth")
 MEMORY = 3072  # MiB
+LEFT_OUT = ("boot", "dev", "host", "kernel", "proc", "run", "sys", "tmp", "usr/share/doc", "usr/share/man", "usr/share/locale",
+            "usr/share/zoneinfo", "usr/share/perl", "usr/lib/x86_64-linux-gnu/perl", "var/cache", "var/lib/apt", "var/lib/dpkg")
+EMPTY = ("dev", "host", "proc", "run", "sys", "tmp")  # to mount on
 SECONDS = 600
 
 GET_KERNEL = """set -e
@@ -51,18 +50,11 @@ apt-get -q download "$(apt-cache depends linux-image-amd64 | sed -n 's/^ *Depend
 dpkg-deb -x linux-image-*.deb /kernel
 rm linux-image-*.deb
 """
-FIRST = """#!/bin/busybox sh
-b=/bin/busybox
-$b mount -t proc proc /proc; $b mount -t devtmpfs dev /dev; $b mount -t sysfs sys /sys
-while read module; do $b insmod /modules/$module; done </modules/order
-for n in 1 2 3 4 5 6 7 8 9; do [ -b /dev/vda ] && break; $b sleep 0.1; done
-$b mount -o noatime /dev/vda /disk
-$b mount --move /dev /disk/dev; $b mount --move /proc /disk/proc; $b mount --move /sys /disk/sys
-exec $b switch_root /disk /sbin/job
-"""
-SECOND = """#!/bin/sh
+FIRST = """#!/bin/sh
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LANG=C.UTF-8
-mkdir -p /dev/pts /dev/shm /host
+mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
+mkdir -p /dev/pts /dev/shm
+for module in virtio_pci 9pnet_virtio 9p; do modprobe $module; done
 mount -t devpts devpts /dev/pts; mount -t tmpfs shm /dev/shm; mount -t tmpfs run /run; mount -t tmpfs tmp /tmp
 mount -t debugfs debug /sys/kernel/debug; mkdir -p /run/netns
 mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144 host /host
@@ -71,9 +63,6 @@ cd /host && ./job >log 2>&1
 echo $? >code
 cd /; umount /host; sync; echo o >/proc/sysrq-trigger; sleep 60
 """
-
-
-RUN_IN_MEMORY = "find /opt /usr/lib /usr/bin /usr/sbin -xdev -type f -exec cat {} + >/dev/null\n"
 
 
 class NoGuest(Exception):
@@ -95,22 +84,17 @@ def build(folder: Path) -> None:
             SUITE, str(root))
         _install_libraries(root, Path(scratch, "wheels"))
         version = next((root / "kernel/lib/modules").iterdir()).name
-        chosen = _modules(root, version)
+        _modules(root, version)
         _write_kernel(root / f"kernel/boot/vmlinuz-{version}", folder / "kernel")
-        _write_initrd(root, chosen, folder / "initrd")
-        shutil.rmtree(root / "kernel")
-        shutil.rmtree(root / "var/lib/apt", ignore_errors=True)
-        _script(root / "sbin/job", SECOND)
-        disk = folder / "disk.new"
-        with disk.open("wb") as file:
-            file.truncate(DISK_BYTES)
-        _do("mkfs.ext4", "-q", "-O", "^has_journal", "-d", str(root), str(disk))
-        disk.replace(folder / "disk")  # the last: who sees it has a whole guest
+        (root / "init").write_text(FIRST)
+        (root / "init").chmod(0o755)
+        with (folder / "system.new").open("wb") as file:
+            file.writelines(_newc(root))
+        (folder / "system.new").rename(folder / "system")  # the last: who sees it has a whole guest
 
 
 def _get_programs() -> None:
     missing = [package for program, package in PROGRAMS.items() if shutil.which(program) is None]
-    missing += [] if BUSYBOX.exists() else ["busybox-static"]
     if missing:
         _do("apt-get", "-q", "update")
         _do("apt-get", "-q", "install", "-y", "--no-install-recommends", *missing)
@@ -151,34 +135,20 @@ def _install_libraries(root: Path, house: Path) -> None:
     shutil.rmtree(inside)
 
 
-def _modules(root: Path, version: str) -> dict[str, Path]:
-    """Of the kernel's modules those in MODULES and what they need, by name in the order to load them; in place."""
+def _modules(root: Path, version: str) -> None:
+    """Of the kernel's modules those in MODULES and what they need, in place."""
     source, target = root / "kernel/lib/modules" / version, root / "lib/modules" / version
+    _do("chroot", str(root), "depmod", "-b", "/kernel", version)
     needs = {}
-    for line in _dependencies(root, version):
+    for line in (source / "modules.dep").read_text().splitlines():
         path, _, others = line.partition(":")
-        needs[_name(path)] = (path, [_name(other) for other in reversed(others.split())])
-    chosen: dict[str, Path] = {}
-    for module in MODULES:
-        if module in needs:  # else it is built in
-            for name in (*needs[module][1], module):
-                chosen[name] = target / needs[name][0]
-    for path in chosen.values():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source / path.relative_to(target), path)
+        needs[path.rpartition("/")[2].partition(".")[0].replace("-", "_")] = [path, *others.split()]
+    for path in {path for module in MODULES for path in needs.get(module, ())}:  # what is built in is not there
+        (target / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source / path, target / path)
     for name in ("modules.builtin", "modules.builtin.modinfo", "modules.order"):
         shutil.copy(source / name, target)
     _do("chroot", str(root), "depmod", version)
-    return chosen
-
-
-def _dependencies(root: Path, version: str) -> list[str]:
-    _do("chroot", str(root), "depmod", "-b", "/kernel", version)
-    return (root / "kernel/lib/modules" / version / "modules.dep").read_text().splitlines()
-
-
-def _name(path: str) -> str:
-    return path.rpartition("/")[2].partition(".")[0].replace("-", "_")
 
 
 def _write_kernel(packed: Path, unpacked: Path) -> None:
@@ -192,32 +162,34 @@ def _write_kernel(packed: Path, unpacked: Path) -> None:
     unpacked.write_bytes(lzma.LZMADecompressor().decompress(image[start:start + length]))
 
 
-def _write_initrd(root: Path, chosen: dict[str, Path], path: Path) -> None:
-    """What finds the disk: busybox, a few modules and the script FIRST."""
-    needed = [name for name in chosen if name in _closure(root, chosen)]
-    files: list[tuple[str, int, bytes]] = [(name, stat.S_IFDIR | 0o755, b"") for name in
-                                          ("bin", "dev", "disk", "modules", "proc", "sys")]
-    files.append(("bin/busybox", stat.S_IFREG | 0o755, BUSYBOX.read_bytes()))
-    files += [(f"modules/{name}.ko", stat.S_IFREG | 0o644, chosen[name].read_bytes()) for name in needed]
-    order = "".join(f"{name}.ko\n" for name in needed)
-    files.append(("modules/order", stat.S_IFREG | 0o644, order.encode()))
-    files.append(("init", stat.S_IFREG | 0o755, FIRST.encode()))
-    path.write_bytes(gzip.compress(b"".join(_newc(files)), 1))
+def _newc(root: Path) -> Iterator[bytes]:
+    """A folder as a cpio archive of the kind that the kernel unpacks (Documentation/driver-api/early-userspace)."""
+    number = 0
 
-
-def _closure(root: Path, chosen: dict[str, Path]) -> set[str]:
-    version = next(iter(chosen.values())).relative_to(root / "lib/modules").parts[0]
-    lines = (root / "lib/modules" / version / "modules.dep").read_text().splitlines()
-    needs = {_name(line.partition(":")[0]): {_name(part) for part in line.partition(":")[2].split()} for line in lines}
-    return {name for module in DISK_MODULES if module in needs for name in (module, *needs[module])}
-
-
-def _newc(files: Iterable[tuple[str, int, bytes]]) -> Iterator[bytes]:
-    """A cpio archive in the format that the kernel reads (Documentation/driver-api/early-userspace)."""
-    for number, (name, mode, data) in enumerate([*files, ("TRAILER!!!", 0, b"")], 1):
-        fields = (number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name) + 1, 0)
+    def entry(name: str, mode: int, data: bytes = b"", device: tuple[int, int] = (0, 0), changed: float = 0.0) -> bytes:
+        nonlocal number
+        number += 1
+        fields = (number, mode, 0, 0, 1, int(changed), len(data), 0, 0, *device, len(name.encode()) + 1, 0)
         head = b"070701" + b"".join(b"%08X" % field for field in fields) + name.encode() + b"\0"
-        yield head + bytes(-len(head) % 4) + data + bytes(-len(data) % 4)
+        return head + bytes(-len(head) % 4) + data + bytes(-len(data) % 4)
+
+    for folder, folders, files in os.walk(root):
+        within = os.path.relpath(folder, root)
+        inside = {name: name if within == "." else f"{within}/{name}" for name in sorted(folders + files)}
+        folders[:] = [name for name in folders if inside[name] not in LEFT_OUT and name != "tests"]
+        for name, path in inside.items():
+            full, kind = Path(folder, name), os.lstat(Path(folder, name)).st_mode
+            if stat.S_ISLNK(kind):
+                yield entry(path, kind, os.readlink(full).encode())
+            elif stat.S_ISDIR(kind):
+                if name in folders:
+                    yield entry(path, kind)
+            elif stat.S_ISREG(kind) and path not in LEFT_OUT:
+                yield entry(path, kind, full.read_bytes(), changed=full.stat().st_mtime)  # Python compiles anew what changed
+    for name in EMPTY:
+        yield entry(name, stat.S_IFDIR | 0o755)
+    yield entry("dev/console", stat.S_IFCHR | 0o600, device=(5, 1))
+    yield entry("TRAILER!!!", 0)
 
 
 # ---- running it ------------------------------------------------------------------------------------------
@@ -231,8 +203,7 @@ def run(folder: Path, share: Path, seconds: float = SECONDS) -> tuple[int, str]:
     command = ["nice", "-n", "10", "qemu-system-x86_64", "-accel", "tcg,thread=single,tb-size=512", "-icount", "shift=0,sleep=off", "-rtc", "clock=vm",
                "-cpu", "max", "-M", "pc", "-m", str(MEMORY), "-nodefaults", "-no-reboot",
                "-display", "none", "-serial", f"file:{share / 'console'}", "-kernel", str(folder / "kernel"),
-               "-initrd", str(folder / "initrd"), "-append", "console=ttyS0 quiet panic=-1 mitigations=off nokaslr",
-               "-drive", f"file={folder / 'disk'},if=virtio,format=raw,cache=unsafe,snapshot=on",
+               "-initrd", str(folder / "system"), "-append", "console=ttyS0 quiet panic=-1 mitigations=off nokaslr",
                "-virtfs", f"local,path={share},mount_tag=host,security_model=none,multidevs=remap"]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True) as machine:
@@ -247,11 +218,6 @@ def run(folder: Path, share: Path, seconds: float = SECONDS) -> tuple[int, str]:
         return int((share / "code").read_text()), log
     raise NoGuest(f"the guest did not finish its job ({said.strip() or 'it stopped by itself'}); see {share / 'console'} "
                   f"and {share / 'log'}, which ends with: {log[-500:]}")
-
-
-def _script(path: Path, text: str) -> None:
-    path.write_text(text)
-    path.chmod(0o755)
 
 
 def _do(*command: str) -> None:

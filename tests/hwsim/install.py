@@ -22,17 +22,17 @@ PYTHON = "/opt/roamcast/bin/python"
 ROAMCAST = f"{PYTHON} -P -m cli"
 HEAD = """#!/bin/sh
 set -e
-cp -r /host/site /tmp/site
+cp -a /host/site /tmp/site
 export PYTHONPATH=/tmp/site
 cd /tmp
-""" + guest.RUN_IN_MEMORY
+"""
 
 
 def made() -> Path:
     """The folder of the guest, which is made when there is none of this script and these libraries."""
     key = hashlib.sha256(Path(guest.__file__).read_bytes() + guest.LOCK.read_bytes()).hexdigest()[:12]
     folder = guest.ROOT / ".guest" / key
-    if not (folder / "disk").exists():
+    if not (folder / "system").exists():
         print("making the guest (Debian's packages, a minute or two) ...", file=sys.stderr, flush=True)
         shutil.rmtree(folder.parent, ignore_errors=True)  # one of an older script
         guest.build(folder)
