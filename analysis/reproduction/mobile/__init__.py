@@ -31,7 +31,7 @@ def plain(given: dict) -> dict:
 
 def rival(given: dict) -> dict:
     """Strawman's run of the same seed."""
-    return given | {"node.reconcile": "strawman"}
+    return {key: value for key, value in given.items() if not key.startswith("node.")} | {"node.reconcile": "strawman"}
 
 
 def expense(given: dict) -> float:

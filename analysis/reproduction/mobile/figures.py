@@ -24,6 +24,8 @@ def panels(figure: str, about: str, sweep: tuple[str, tuple], xlabel: str, tree:
     compared = (*TREE, FLOODING) if tree else FEW
     both = (panel("delivery", "Delivery", "delivered", "delivered (%)", (BOUND, *compared)),
             panel("bytes", "Bytes sent", "bytes", "bytes a host and second", compared),
+            panel("airtime", "Radio time", "airtime", "ms on the air a host and second", compared),
+            panel("saved", "Bytes saved", "saved", "fewer bytes than Strawman (%)", compared[1:]),
             panel("price", "Price of a delivery", "price", "bytes sent for a delivery", compared))
     if not tree:
         return both

@@ -21,6 +21,11 @@ def _of(key: str, factor: float = 1.0) -> Callable[[Result], float | None]:
     return value
 
 
+def _airtime(result: Result) -> float:
+    """ms that a host's frames take of each second; what a neighbor sends meanwhile waits."""
+    return 1000 * result["numbers"]["paid_airtime_share"] / result["parameters"]["hosts.count"]
+
+
 def _cost(result: Result) -> float | None:
     found = result["numbers"]["paid_normalized_cost"]
     return None if found is None else found / result["parameters"]["hosts.count"] / _minutes(result)
@@ -34,9 +39,9 @@ def _involved(result: Result) -> float | None:
 
 SCALAR: dict[str, Callable[[Result], float | None]] = {
     "delivered": _of("ratio", 100), "bound": _of("bound", 100), "bytes": _of("paid_bytes_per_host_second"),
-    "price": _of("paid_bytes_per_delivery"), "cost": _cost, "misrouted": _of("paid_misrouted_share", 100),
+    "price": _of("paid_bytes_per_delivery"), "airtime": _airtime, "cost": _cost, "misrouted": _of("paid_misrouted_share", 100),
     "involved": _involved, "losses": lambda result: result["numbers"]["paid_losses"] / _minutes(result),
     "healed": _of("healed"), "wrong": lambda result: sum(result["numbers"][key] for key in ("twice", "unpublished", "unsubscribed")),
 }
 
-QUANTITIES = Quantities(scalar=lambda name, result: SCALAR[name](result), names=tuple(SCALAR), relative={"gain": "cost"})
+QUANTITIES = Quantities(scalar=lambda name, result: SCALAR[name](result), names=tuple(SCALAR), relative={"gain": "cost", "saved": "bytes"})
