@@ -46,7 +46,7 @@ def whys(run: Run, lost: DataFrame, tables: dict[str, DataFrame], attached: pd.D
         found = lost.join(hops, ["event", "node"], "left")
         if attached is not None:
             found = _about_devices(found, tables, attached, run)
-        found = found.withColumn("why", _in_tree(run.radio_known, attached is not None))
+        found = found.withColumn("why", _in_tree(run.radio_known, attached is not None, run.retransmits))
     return found.select("event", "node", "client", "why.reason", "why.detail", "near", "far")
 
 
@@ -135,7 +135,7 @@ def _handoff(rules: Column) -> Column:
             .when(F.col("link").startswith("@") & F.col("last"), _why("handoff", "its broker did not hand it out")))
 
 
-def _in_tree(radio_known: bool, roams: bool) -> Column:
+def _in_tree(radio_known: bool, roams: bool, retransmits: bool) -> Column:
     hop, apart = F.col("link").isNotNull(), F.lit(radio_known) & ~F.col("connected")
     rules = _anywhere(radio_known)
     if roams:
@@ -149,6 +149,7 @@ def _in_tree(radio_known: bool, roams: bool) -> Column:
     return (rules
             .when(hop & F.col("sent") & F.col("closed"), _why("repairing", "a link broke with the event in it"))
             .when(hop & F.col("sent") & F.col("last"), _why("radio", "sent over the last link, did not come in time"))
+            .when(hop & F.col("sent") & F.lit(not retransmits), _why("radio", "sent over a link once, and not seen behind it"))
             .when(hop & F.col("sent"), _why("stale_route", "a host on the way had no route onward"))
             .when(hop & F.col("closed"), _why("repairing", "a link broke before the event came to it"))
             .when(hop, _why("stale_route", "a host on the way did not know that it was wanted"))

@@ -35,9 +35,11 @@ def normalized(sent: pd.DataFrame, misrouted: int) -> pd.Series:
 
     nan for a type that the table does not weigh, and where records lack the number of filters.
     """
+    events = [name for name in ("TAGGED_EVENT", "EVENT") if (sent["type"] == name).any()]  # of one run all are the one or the other
+
     def cost(row) -> float:
-        if row.type == "EVENT":
-            return float(misrouted)
+        if row.type in events:
+            return float(misrouted) if row.type == events[0] else 0.0
         each, pattern = weights().get(row.type, (np.nan, 0))
         return each * row.messages + (pattern * row.filters if pattern else 0)
 

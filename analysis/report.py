@@ -9,7 +9,7 @@ import jinja2
 import numpy as np
 import pandas as pd
 
-from analysis import codes, figures, roaming, setting
+from analysis import codes, figures, recovery, roaming, setting
 from analysis.errors import AnalysisError
 from analysis.outages import WAITED, survival
 from analysis.playback import playback
@@ -40,7 +40,7 @@ def write(whole: Study, summary: Summary) -> Path:
         sent=_sent(whole), repairs=whole.repairs.to_dict("records"), lost_links=whole.links["lost"],
         event_kinds=_groups(whole.parts.kinds, "kind"), nodes=_hosts(whole, whole.parts.nodes, "node"),
         sources=_hosts(whole, whole.parts.sources, "source"), drops=whole.drops.to_dict("records"), codes=codes,
-        traffic=whole.traffic, moves=[] if whole.moves is None else roaming.by_speed(whole.moves), bin_width=whole.parts.bin_width, not_a_number=math.nan, left_out=left_out, has_map=bool(data["ways"]),
+        traffic=whole.traffic, givers=recovery.by_giver(whole.recoveries), moves=[] if whole.moves is None else roaming.by_speed(whole.moves), bin_width=whole.parts.bin_width, not_a_number=math.nan, left_out=left_out, has_map=bool(data["ways"]),
         data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
         style=(_TEMPLATES / "report.css").read_text(), script=(_TEMPLATES / "map.js").read_text())
     path = whole.run.path / "report.html"

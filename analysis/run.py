@@ -54,6 +54,11 @@ class Run:
         return node.get("tree") == "none" or node.get("strategy") == "flood"
 
     @property
+    def retransmits(self) -> bool:
+        """Whether events are sent over tree links until they are acknowledged."""
+        return self.scenario.get("node", {}).get("retransmission") is not False
+
+    @property
     def roaming(self) -> tuple[int, ...]:
         """Hosts that are clients only, by the scenario."""
         roam = self.scenario.get("workload", {}).get("roam", ())

@@ -19,6 +19,7 @@ from analysis import (
     outages,
     overhead,
     records,
+    recovery,
     roaming,
     tree,
 )
@@ -56,13 +57,15 @@ class Study:
     standings: pd.DataFrame  # tree_state: t, node, leader, seeking
     moves: pd.DataFrame | None  # roaming.moves; None where no client roams
     roaming: dict[str, float]  # roaming.numbers
+    recoveries: pd.DataFrame  # recovery.recoveries
     signals: dict[str, float]  # signals.strength
     notes: list[str]
 
     @property
     def numbers(self) -> dict[str, float]:
         """The headline numbers by key (summary.METRICS); nan where there is nothing to divide."""
-        return {**_delivery_numbers(self), **_overhead_numbers(self), **_tree_numbers(self), **self.signals, **self.roaming}
+        return {**_delivery_numbers(self), **_overhead_numbers(self), **_tree_numbers(self), **self.signals, **self.roaming,
+                **recovery.numbers(self.recoveries, self.sent, int(_class(self.parts, "counted")["recovered"]))}
 
 
 def study(spark: SparkSession, run: Run) -> Study:
@@ -91,7 +94,7 @@ def _studied(spark: SparkSession, run: Run) -> Study:
         fields = {name: pool.submit(ask, tables) for name, ask in {
             "sent": overhead.by_type, "drops": overhead.drops, "traffic": overhead.totals, "repairs": tree.repairs,
             "seeking_times": tree.seeking_times, "links": tree.link_changes, "deliveries": _deliveries,
-            "standings": _standings}.items()}
+            "standings": _standings, "recoveries": recovery.recoveries}.items()}
         told = pool.submit(incidents.incidents, tables, found.counts, run.hosts)
         spans = intervals.intervals(tables, end)
         for name in ("lives", "radio_links", "contacts", "tree_links"):

@@ -59,6 +59,13 @@ METRICS = [
     Metric("Roaming", "duplicates suppressed", "roam_duplicates", "number", "a move"),
     Metric("Roaming", "control messages", "roam_control", "number", "an attachment, all brokers together"),
     Metric("Roaming", "events given up", "roam_dropped", "count", "by full or old buffers for clients, or their own"),
+    Metric("Recovery", "events recovered", "recovered_events", "count", "by hosts, from the cache of another; in the whole run"),
+    Metric("Recovery", "deliveries in time by it", "recovered_in_time", "count", "of those delivered in time above"),
+    Metric("Recovery", "from the publisher itself", "recovered_from_source", "share"),
+    Metric("Recovery", "gossip rounds, mean", "recovered_rounds", "number"),
+    Metric("Recovery", "noticed to recovered, median", "recovered_median", "seconds"),
+    Metric("Recovery", "95th percentile", "recovered_p95", "seconds"),
+    Metric("Recovery", "share of all bytes", "recovery_share", "share", "gossip, requests, answers, counters; without the tags of events"),
     Metric("Tree", "repairs", "repairs", "count", "of lost links, ended by joining"),
     Metric("Tree", "seeking, median", "seeking_median", "seconds", "from noticing the loss to joined"),
     Metric("Tree", "seeking, 95th percentile", "seeking_p95", "seconds"),
@@ -140,7 +147,7 @@ class Summary(Mapping):
             if metric.key not in self:
                 continue
             estimate = self.estimate(metric.key)
-            if (metric.section in ("Tree", "Roaming") or metric.key in _TREE_ONLY) and math.isnan(estimate.mean):
+            if (metric.section in ("Tree", "Roaming", "Recovery") or metric.key in _TREE_ONLY) and math.isnan(estimate.mean):
                 continue
             if metric.section == "Radio" and math.isnan(estimate.mean):
                 continue
