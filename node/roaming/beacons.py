@@ -15,7 +15,8 @@ from node.neighbors import Neighbor
 
 BROKERS = 64  # heard and remembered
 WINDOW = 16  # beacons that count
-FIRM = 8  # beacons slots below which nobody counts as heard well
+FIRM = 8  # beacon slots below which nobody counts as heard well enough to leave another for
+LATEST = 4
 BARRED_FIRST, BARRED_LAST = 2.0, 32.0  # s that a broker is not asked after it did not answer, or refused
 
 
@@ -40,6 +41,12 @@ class Heard:
         overdue = min(max(int((now - self.beacon_at) / self.entry.interval - 0.25), 0), WINDOW)
         slots = min(max(self.slots + overdue, FIRM), WINDOW)
         return ((self.entry.beacons << overdue) & (1 << WINDOW) - 1).bit_count() / slots
+
+    def freshness(self, now: float) -> float:
+        """The same of the latest LATEST of them: who has just come into range is not behind who will soon be out of it."""
+        overdue = min(max(int((now - self.beacon_at) / self.entry.interval - 0.25), 0), WINDOW)
+        slots = min(max(self.slots + overdue, 1), LATEST)
+        return ((self.entry.beacons << overdue) & (1 << LATEST) - 1).bit_count() / slots
 
     def is_gone(self, now: float) -> bool:
         return now - self.entry.heard_at > self.entry.patience
@@ -87,10 +94,10 @@ class Beacons:
         return None if known is None or known.is_gone(self._env.now()) else known.peer
 
     def best(self, but: NodeId | None = None) -> Peer | None:
-        """Whom to ask when attached to nobody: who is heard best, of equals who came into range last."""
+        """Whom to ask when attached to nobody: who is heard best of late, of equals who came into range last."""
         now = self._env.now()
         fit = [one for one in self._of.values() if one.peer.node != but and self._is_fit(one, now)]
-        best = max(fit, key=lambda one: (one.quality(now), one.entry.since, -one.peer.node), default=None)
+        best = max(fit, key=lambda one: (one.freshness(now), one.entry.since, -one.peer.node), default=None)
         return None if best is None else best.peer
 
     def better(self, than: NodeId) -> Peer | None:
