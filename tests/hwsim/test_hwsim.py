@@ -49,4 +49,4 @@ def test_who_heard_whom_is_what_the_radio_model_says(tmp_path):
     for span in found.bins:
         assert abs(span.heard - span.expected) <= 4.0 * span.variance**0.5 + 1.0, span
     workload = manifest["workload"]
-    assert workload["published"] > 50 and workload["delivered"] > 50
+    assert workload["published"] > 20 and workload["delivered"] > 50
