@@ -42,7 +42,8 @@ def main() -> None:
 if __name__ == "__main__":
     if "--profile" in sys.argv:
         with cProfile.Profile() as profile:
-            overlay.run(overlay.Parameters(protocol="informed", publish=50.0))
+            for values in ({"protocol": "informed", "publish": 50.0}, *(BASE | {"recovery": name} for name in ("push", "combined"))):
+                overlay.run(overlay.Parameters.of(values))
         pstats.Stats(profile).sort_stats("tottime").print_stats(20)
     else:
         main()
