@@ -10,6 +10,7 @@ import pytest
 
 import mobility
 from analysis import roaming
+from analysis.report import write
 from analysis.summary import Summary
 from tests.analysis.rundirs import Log
 
@@ -114,9 +115,15 @@ def test_what_came_to_a_client_was_not_misrouted(found):
     assert found.misrouted == {"sent": 7, "misrouted": 3}
 
 
+def test_the_report_has_a_section_of_moves_by_speed(found):
+    page = write(found, Summary("title", [found.numbers])).read_text()
+    assert "Clients that roam" in page and "<td>1.5 to 3</td><td>1</td>" in page and "250 ms" in page
+
+
 def test_nothing_is_said_where_no_client_roams(tmp_path, study):
     log = Log(2, 60.0)
     log.up(0, 1)
     quiet = study(log.write(tmp_path / "run"))
     assert quiet.moves is None and all(math.isnan(quiet.numbers[key]) for key in roaming.KEYS)
     assert "Roaming" not in Summary("title", [quiet.numbers]).table()
+    assert "Clients that roam" not in write(quiet, Summary("title", [quiet.numbers])).read_text()
