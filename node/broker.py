@@ -46,6 +46,8 @@ RECONCILERS = {"strawman": Strawman, "timed": Timed, "notified": Notified, "info
                "path": ReconfigurationPath}
 RECOVERIES = {"push": Push, "subscriber_pull": SubscriberPull, "publisher_pull": PublisherPull,
               "combined": Combined}  # besides "none"
+# Protocols that may stand beside a strategy that tells nothing and so has nothing to reconcile: they need only links.
+PLAIN = ("strawman", "timed")
 FLUSHES = ("broadcast", "piggyback", "path")
 DATAGRAMS = "datagrams of one life"  # as a record `refused` names it
 MOST_DATAGRAMS = 2**32 - 1  # that a life may send: the header's counter; 500 days at a hundred a second
@@ -54,8 +56,8 @@ MOST_DATAGRAMS = 2**32 - 1  # that a life may send: the header's counter; 500 da
 def mismatch(config: NodeConfig) -> tuple[str, str] | None:
     """(key, finding) if the tree cannot supply what a part needs, or a part has nothing to do; else None."""
     tree = TREES[config.tree].supplies
-    if config.strategy != "subscription" and config.reconcile != "strawman":
-        return "reconcile", f"{config.reconcile!r} with strategy {config.strategy!r}, which leaves 'strawman'"
+    if config.strategy != "subscription" and config.reconcile not in PLAIN:
+        return "reconcile", f"{config.reconcile!r} with strategy {config.strategy!r}, which has nothing to reconcile"
     for key, part in (("reconcile", RECONCILERS[config.reconcile]), ("strategy", STRATEGIES[config.strategy])):
         if (key, config.strategy) != ("reconcile", "flood") and not supplies(tree, part.needs):
             return key, f"{getattr(config, key)!r}, which needs {part.needs} of a tree, with tree {config.tree!r}"
@@ -93,7 +95,8 @@ class Broker:
         self._relay.add({**self.tree.relayed_messages, **self.courier.relayed_messages})
         self.recovery: Recovery | None = RECOVERIES[config.recovery](self) if config.recovery != "none" else None
         self.routing = STRATEGIES[config.strategy](self)
-        self.reconciler = RECONCILERS[config.reconcile](self)
+        reconcile = config.reconcile if config.strategy == "subscription" else "strawman"
+        self.reconciler = RECONCILERS[reconcile](self)
         self.clients = Clients(self)
         self.sessions = Sessions(self)
         # message type -> handler; hop handlers take (sender: Peer, message),

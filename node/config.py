@@ -57,7 +57,7 @@ LIMITS: dict[str, tuple[float, float]] = {
 class NodeConfig:
     # parts
     tree: str = "maodv"  # or "none"
-    reconcile: str = "strawman"  # or "timed", "notified", "informed", "path"
+    reconcile: str = "timed"  # or "strawman", "notified", "informed", "path"; see docs/protocols.md
     strategy: str = "subscription"  # routing: subscription, hierarchical, event or flood
     forwarding: str = "identity"  # or "covering"
     recovery: str = "none"  # of lost events: or "push", "subscriber_pull", "publisher_pull", "combined"

@@ -29,6 +29,8 @@ RECONCILE_NEEDS = {
     "informed": "ends",
     "path": "path",
 }
+# Protocols that may stand beside a strategy that tells nothing and so has nothing to reconcile.
+PLAIN = ("strawman", "timed")
 STRATEGY_NEEDS = {"subscription": "links", "hierarchical": "links", "event": "links", "flood": "nothing"}
 # Recoveries that need events tagged at their source, with every pattern that they match (node/recovery/).
 TAGGING = ("subscriber_pull", "publisher_pull", "combined")
@@ -187,10 +189,10 @@ def _parts(scenario: Scenario) -> Iterator[Finding]:
     """Routing and reconciliation that the tree cannot supply, or that have nothing to do with each other."""
     node = scenario.node
     tables = node.strategy == "subscription"
-    if node.reconcile != "strawman" and not tables:
-        found = f"{show(node.reconcile)} with node.strategy = {show(node.strategy)}"
-        yield "node.reconcile", found, '"strawman", or node.strategy = "subscription"'
-    elif node.reconcile != "strawman" and not _enough(node.tree, RECONCILE_NEEDS[node.reconcile]):
+    if node.reconcile not in PLAIN and not tables:
+        found = f"{show(node.reconcile)} with node.strategy = {show(node.strategy)}, which has nothing to reconcile"
+        yield "node.reconcile", found, 'leave node.reconcile out, or node.strategy = "subscription"'
+    elif node.reconcile not in PLAIN and not _enough(node.tree, RECONCILE_NEEDS[node.reconcile]):
         yield _short_of("reconcile", node.reconcile, RECONCILE_NEEDS, node.tree)
     elif not _enough(node.tree, STRATEGY_NEEDS[node.strategy]):
         yield _short_of("strategy", node.strategy, STRATEGY_NEEDS, node.tree)

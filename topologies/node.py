@@ -16,7 +16,7 @@ from topologies.section import Section, Timer
 class Node(Section):
     tree: Literal["maodv", "none"] = Field("maodv", description="how the overlay tree is kept")
     reconcile: Literal["strawman", "timed", "notified", "informed", "path"] = Field(
-        "strawman", description="how subscriptions follow a changed tree"
+        "timed", description="how subscriptions follow a changed tree"
     )
     strategy: Literal["subscription", "hierarchical", "event", "flood"] = Field(
         "subscription", description="what is spread: subscriptions, those to the root only, or events"

@@ -9,7 +9,7 @@ import pytest
 
 import topologies
 from node import trees
-from node.broker import FLUSHES, RECONCILERS, RECOVERIES, STRATEGIES, TREES
+from node.broker import FLUSHES, PLAIN, RECONCILERS, RECOVERIES, STRATEGIES, TREES
 from node.config import LIMITS, SECRET, NodeConfig
 from node.recovery import ALGORITHMS, EVICTIONS
 from topologies import check
@@ -72,6 +72,7 @@ def test_parts_have_the_same_names_and_needs():
     assert check.TREE_SUPPLIES == {name: tree.supplies for name, tree in TREES.items()}
     assert check.RECONCILE_NEEDS == {name: part.needs for name, part in RECONCILERS.items()}
     assert check.STRATEGY_NEEDS == {name: part.needs for name, part in STRATEGIES.items()}
+    assert check.PLAIN == PLAIN and NodeConfig().reconcile in PLAIN
     assert check.TAGGING == tuple(name for name, part in RECOVERIES.items() if part.tags)
     assert tuple(RECOVERIES) == ALGORITHMS
     parts = {"tree": TREES, "reconcile": RECONCILERS, "strategy": STRATEGIES, "flush": FLUSHES,

@@ -194,9 +194,9 @@ ONE_PROBLEM = [
         "or the tree is paid for nothing",
     ),
     (
-        {"node": 'strategy = "event"\nreconcile = "timed"'},
-        'node.reconcile: found "timed" with node.strategy = "event"; "strawman", or node.strategy = '
-        '"subscription"',
+        {"node": 'strategy = "event"\nreconcile = "informed"'},
+        'node.reconcile: found "informed" with node.strategy = "event", which has nothing to reconcile; leave node.reconcile '
+        'out, or node.strategy = "subscription"',
     ),
     (
         {"node": "hello_up = 5\nhello_window = 4"},
