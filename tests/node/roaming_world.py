@@ -166,3 +166,36 @@ def in_memory(broker: Broker) -> Iterable[tuple[int, EventId]]:
     for device, handoff in broker.sessions.handoffs._open.items():
         for holder in handoff.holders.values():
             yield from ((device, EventId(*event[:3])) for event in holder.events)
+
+
+# ---- a row of four brokers and one device, for tests of single cases
+DEVICE = 4
+
+
+def begun(hears=(0,), **config) -> World:
+    """A row of four brokers, a device that wants kind a and hears some of them, and another host."""
+    world = World(4, devices=2, end=600.0, **config)
+    world.subscribe(DEVICE, 'kind = "a"')
+    world.run(5.0)
+    world.hear(DEVICE, hears)
+    world.run(4.0)
+    return world
+
+
+def broker_of(world: World, device: int = DEVICE) -> int | None:
+    return world.sim.brokers[device].broker
+
+
+def published(world: World, count: int, seconds: float = 0.1, host: int = 3) -> list:
+    events = []
+    for _ in range(count):
+        events.append(world.publish(host, kind="a"))
+        world.run(seconds)
+    return events
+
+
+def one(world: World, kind: str, **fields) -> dict:
+    """The latest record of this kind with these fields."""
+    found = [record[3] for record in world.kinds(kind) if fields.items() <= record[3].items()]
+    assert found, f"no {kind} with {fields}: {[record[3] for record in world.kinds(kind)]}"
+    return found[-1]
