@@ -38,7 +38,8 @@ class Cache:
         """`most`: bytes; `lifetime`: s; `eviction`: "fifo" or "random"."""
         self._most, self._lifetime = most, lifetime
         self._now = now
-        self._entries: dict[EventId, tuple[wire.Message, int, float, int]] = {}  # event, bytes, since, serial
+        # event, bytes, since, serial
+        self._entries: OrderedDict[EventId, tuple[wire.Message, int, float, int]] = OrderedDict()
         self._numbered: dict[Number, EventId] = {}
         self._others = _Pool(eviction, chance)  # neither published nor subscribed here: they go first
         self._ours = _Pool(eviction, chance)
@@ -123,7 +124,7 @@ class _Pool:
 
     def __init__(self, eviction: str, chance: Random) -> None:
         self._chance = chance if eviction == "random" else None
-        self._places: dict[EventId, int] = {}
+        self._places: OrderedDict[EventId, int] = OrderedDict()
         self._list: list[EventId] = []
 
     def __len__(self) -> int:

@@ -6,6 +6,7 @@ by whatever way, or when patience ends. Bounded: the oldest entry makes room.
 """
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
 from node.ids import Epoch, NodeId
@@ -20,7 +21,8 @@ class Lost:
     def __init__(self, patience: float, now: Callable[[], float]) -> None:
         """`patience`: s that an entry is kept."""
         self._patience, self._now = patience, now
-        self._entries: dict[Number, list] = {}  # since, rounds; oldest first
+        # since, rounds; oldest first. A plain dict that loses its first entries is slow to find the next one
+        self._entries: OrderedDict[Number, list] = OrderedDict()
         self.given_up = 0
 
     def __len__(self) -> int:

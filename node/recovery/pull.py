@@ -15,6 +15,8 @@ from node.recovery.counters import Counter, Numbers, Published
 from node.recovery.gossip import FARTHEST, Gossip
 from node.recovery.lost import Lost
 
+NOTICED = 1024  # losses by one message, and those of one counter more
+
 
 class Pull(Gossip):
     tags = True
@@ -85,27 +87,32 @@ class Pull(Gossip):
     def _counters_received(self, link: LinkId, message: wire.Counters) -> None:
         if not self.may_ask(link.far_end(self._me)):
             return
+        noticed = 0
         for key, rows in message.latest:
             for source, epoch, number in rows:
                 counter = key, source, epoch
                 if source == self._me or self._latest.heard(counter, number) is None:
                     continue
                 self._adverts.grown(counter, link, soon=True)
-                self._notice(counter, number, number + 1)
+                if noticed < NOTICED:  # the others are noticed by what comes next
+                    noticed += self._notice(counter, number, number + 1)
 
-    def _notice(self, counter: Counter, number: int, end: int) -> None:
-        """A number of a counter is known: what a local client wants of it and did not get, below `end`, is lost."""
+    def _notice(self, counter: Counter, number: int, end: int) -> int:
+        """A number of a counter is known: what a local client wants of it and did not get, below `end`, is lost. How
+        many those are."""
         key = counter[0]
         if not self.subscribed(key):
-            return
+            return 0
         known = self._expected.get(counter) is not None
         skipped = self._expected.heard(counter, number)
         if not known or skipped is None:
-            return  # the baseline; nothing new
-        for missed in (*skipped, *range(number, end)):
-            self.lost.add((*counter, missed))
-        if skipped or end > number:
+            return 0  # the baseline; nothing new
+        missed = (*skipped, *range(number, end))
+        for one in missed:
+            self.lost.add((*counter, one))
+        if missed:
             self.busy()
+        return len(missed)
 
     # ---- the notices of the core -----------------------------------------------------------------------
     def told(self, link: LinkId, key: bytes) -> None:
