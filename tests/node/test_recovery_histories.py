@@ -161,7 +161,7 @@ class PushThatTakesEveryAnswer(Push):
 
 class CombinedThatLosesItsLosses(Combined):
     def _notice(self, counter, number, end):
-        super()._notice(counter, number, number)  # nothing is lost by an advertisement
+        return super()._notice(counter, number, number)  # nothing is lost by an advertisement
 
 
 class CombinedThatNeverAnswers(Combined):
