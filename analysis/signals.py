@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from analysis.run import Run
-from node import schema
+from node.schema import header
 
 SCHEMA = "receiver long, sender long, t double, signal long, rate double, bytes long"
 NANOSECONDS, MICROSECONDS, RADIOTAP = 0xA1B23C4D, 0xA1B2C3D4, 127
@@ -135,7 +135,7 @@ def _node(frame: bytes) -> int | None:
     return int.from_bytes(datagram[_SENDER_AT:_SENDER_AT + 4], "big") if datagram.startswith(_MAGIC) else None
 
 
-_HEADER = schema.header()
+_HEADER = header()
 _MAGIC, _PORT = _HEADER.magic, _HEADER.port.to_bytes(2, "big")
 _SENDER_AT = struct.calcsize("!" + "".join(form for name, form, _ in _HEADER.fields[:[
     name for name, *_ in _HEADER.fields].index("sender")]))
