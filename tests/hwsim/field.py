@@ -22,9 +22,11 @@ from node import daemon  # noqa: F401 (imported before the forks)
 from node.client import Client, ClientError
 
 NODES, ROUNDS = 10, 5
+PACE = 0.25  # s between two events: one processor is that of all ten hosts
 FOLDER = Path("/tmp/field")
 PATIENCE = 60.0  # s
 RESTARTED, INTERRUPTED = 3, 5
+CLONE_NEWNS = 0x20000  # unshare(2)
 CELL = "02:ca:fe:00:00:01"
 
 
@@ -41,6 +43,9 @@ def fork(number: int, log: str, *words: str) -> int:
     try:
         space = os.open(f"/run/netns/n{number}", os.O_RDONLY)
         kernel.setns(space, kernel.CLONE_NEWNET)
+        if words[0] == "radio":  # iw looks for radios in /sys, which must be this namespace's
+            kernel.unshare(CLONE_NEWNS)
+            command("mount", "-t", "sysfs", "sys", "/sys")
         out = os.open(FOLDER / log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         os.dup2(out, 1)
         os.dup2(out, 2)
@@ -86,9 +91,9 @@ def phase(name: str) -> dict[str, object]:
             end = time.monotonic() + seconds
             while time.monotonic() < end:
                 for one, found in zip(clients, heard, strict=True):
-                    while (event := one.receive(0.0)) is not None:
+                    while (event := one.receive(0.002)) is not None:
                         found.add((event.attributes["from"], event.attributes["round"]))
-                time.sleep(0.02)
+                time.sleep(0.05)
 
         begun, settled = time.monotonic(), {(number, 0) for number in range(NODES)}
         while not all(settled <= found for found in heard):
@@ -97,12 +102,12 @@ def phase(name: str) -> dict[str, object]:
                 return {"settled": None, "missing": missing}
             for number, one in enumerate(clients):
                 one.publish({"phase": name, "from": number, "round": 0})
-            listen(1.0)
+            listen(2.0)
         seconds = time.monotonic() - begun
         for turn in range(1, ROUNDS + 1):
             for number, one in enumerate(clients):
                 one.publish({"phase": name, "from": number, "round": turn})
-            listen(0.5)
+                listen(PACE)
         due = {(number, turn) for number in range(NODES) for turn in range(1, ROUNDS + 1)}
         end = time.monotonic() + 10.0
         while not all(due <= found for found in heard) and time.monotonic() < end:
