@@ -76,10 +76,10 @@ def run(scenario: Path, share: Path, seconds: float, options: str = "") -> tuple
     """
     share.mkdir(exist_ok=True)
     shutil.copytree(guest.ROOT / "topologies", share / "topologies", dirs_exist_ok=True)
-    shutil.copy(scenario, share / "topologies" / "given.toml")
+    shutil.copy(scenario, share / "topologies" / scenario.name)
     code, said = do(share, f"""
 code=0
-{ROAMCAST} run /host/topologies/given.toml --world hwsim --no-analysis --out run {options} || code=$?
+{ROAMCAST} run /host/topologies/{scenario.name} --world hwsim --no-analysis --out run {options} || code=$?
 cp -r run /host/run || true
 exit $code
 """, seconds)
