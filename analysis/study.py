@@ -109,7 +109,8 @@ def _studied(spark: SparkSession, run: Run) -> Study:
         held = _spread(spark, spans.held, "node long, client string, hash string")
         events = published(tables).cache()
         matching = matches(events, filters(tables)).cache()
-        fields["violations"] = pool.submit(correctness.check, tables, events, matching, held)
+        fields["violations"] = pool.submit(correctness.check, tables, events, matching, held,
+                                           cut=run.world == "field")
         should = expected(run, events, matching, _spread(spark, spans.wants, "node long, client string, hash string"),
                           held, _spread(spark, spans.lives, "node long")).cache()
         outcomes = delivery.outcomes(spark, run, should, tables, spans.radio_links, spans.tree_links, hosts,

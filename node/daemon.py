@@ -68,7 +68,8 @@ async def serve(port: Port, broker: Broker, control: Control | None, *others: Ca
     broker.start()
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with trio.open_nursery() as world:
-            world.start_soon(port.run, broker)
+            world.start_soon(port.run_timers)
+            world.start_soon(port.hear, broker)
             world.start_soon(port.keep_records)
             async with trio.open_nursery() as programs:
                 for program in (*others, *([control.serve] if control is not None else [])):
@@ -144,19 +145,23 @@ class Port:
             heapq.heapify(self._heap)
         return timer
 
-    async def run(self, broker: Broker) -> None:
-        """Hand the broker what the radio hears and run its timers when they are due: in one task, so that a timer
-        that a datagram sets wakes up nobody."""
+    async def hear(self, broker: Broker) -> None:
+        """Hand the broker what the radio hears."""
+        while True:
+            await self.radio.wait()
+            if not self.radio.read(self, broker):
+                await trio.sleep(0.01)
+
+    async def run_timers(self) -> None:
+        """Run timers when they are due. One that is set earlier only moves the deadline and wakes up nobody."""
         while True:
             due = self._heap[0][0] - self._offset if self._heap else float("inf")
             if due > trio.current_time():
                 with trio.CancelScope(deadline=due) as self._waiting:
-                    await self.radio.wait()
+                    await trio.sleep_forever()
                 self._waiting = None
             else:
                 await trio.lowlevel.checkpoint()
-            if not self.radio.read(self, broker):
-                await trio.sleep(0.01)
             self._run_due()
 
     def _run_due(self) -> None:
