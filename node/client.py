@@ -100,7 +100,7 @@ class Client:
         return self._ask(request)["event"]
 
     def receive(self, timeout: float | None = None) -> Received | None:
-        """The next event; None when none came in `timeout` seconds (None: wait for ever)."""
+        """The next event; None when none came in `timeout` seconds (None: wait for ever; 0: what is there)."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self._events:
             try:
@@ -132,6 +132,8 @@ class Client:
             self._socket.sendall(raw)
             while "ok" not in (answer := self._line(deadline)):
                 self._take(answer)
+                if time.monotonic() > deadline:  # events without end are no answer
+                    raise TimeoutError
         except TimeoutError:
             raise ClientError(f"{self._path}: the node did not answer in {self._timeout:g} s") from None
         except OSError as error:
@@ -157,12 +159,11 @@ class Client:
         while (end := self._buffer.find(b"\n")) < 0:
             if len(self._buffer) > lines.LONGEST:
                 raise ClientError(f"{self._path}: what answers here is no node")
-            wait = None if deadline is None else deadline - time.monotonic()
-            if wait is not None and wait <= 0:
-                raise TimeoutError
-            self._socket.settimeout(wait)
+            self._socket.settimeout(None if deadline is None else max(deadline - time.monotonic(), 0.0))
             try:
                 more = self._socket.recv(65536)
+            except BlockingIOError:  # the deadline is over and nothing has come
+                raise TimeoutError from None
             except ConnectionError:
                 more = b""
             if not more:

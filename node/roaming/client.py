@@ -163,7 +163,8 @@ class RoamingClient:
         self._device.attach(NAME, self._deliver)
         async with trio.open_nursery() as nursery:
             self._ending = nursery.cancel_scope
-            nursery.start_soon(port.run, self._device)
+            nursery.start_soon(port.run_timers)
+            nursery.start_soon(port.hear, self._device)
             nursery.start_soon(port.keep_records)
             nursery.start_soon(self._radio.follow, port.tick)
             self._up.set()

@@ -50,6 +50,9 @@ def test_three_hosts_publish_subscribe_and_restart(three):
         assert received(one, other, sent)[1].attributes == sent
         one.publish({"kind": "temp", "value": 29})
         assert all(event.attributes["value"] > 30 for event in iter(lambda: two.receive(0.5), None))
+        other.publish(sent)
+        until(lambda: two.receive(0), "an event by looks without a wait")
+        assert two.receive(0) is None
         before = two.epoch
     b.end()
     assert b.process.returncode == 0 and not b.socket.exists()
