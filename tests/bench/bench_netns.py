@@ -1,10 +1,10 @@
 """The namespace world on this machine: how soon hosts are up, how late they run, and where that ends.
 
 Hosts walk as dense as in park-30 (about six neighbors each), 20 events a second in all unless said otherwise
-(`200:5`: 200 hosts, 5 events a second). Beside each line
+(`200:5`: 200 hosts, 5 events a second; `200:5:1`: and a HELLO a second, a leader's beacon every four). Beside each line
 the load of the machine by others is printed: figures taken on a busy machine say nothing.
 
-Run by name: python tests/bench/bench_netns.py [seconds of each run] [hosts[:events] ...]
+Run by name: python tests/bench/bench_netns.py [seconds of each run] [hosts[:events[:hello]] ...]
 """
 from __future__ import annotations
 
@@ -40,14 +40,18 @@ area = [{side}, {side}]
 neighbors = "{neighbors}"
 [workload]
 publish_interval = {interval}
+[node]
+hello_interval = {hello}
+leader_interval = {leader}
 """
+HELLO = 0.5  # s, the default
 
 
-def run(hosts: int, events: float, seconds: float, folder: Path) -> dict:
+def run(hosts: int, events: float, hello: float, seconds: float, folder: Path) -> dict:
     """One run's fidelity, with the load that was expected of it and that of others before it."""
     path = folder / f"{hosts}.toml"
     path.write_text(SCENARIO.format(
-        seconds=seconds, hosts=hosts, side=SIDE * math.sqrt(hosts / OF), interval=hosts / events,
+        seconds=seconds, hosts=hosts, side=SIDE * math.sqrt(hosts / OF), interval=hosts / events, hello=hello, leader=4 * hello,
         neighbors="frames" if hosts <= 100 else "permanent"))
     scenario = topologies.load(path)
     others = os.getloadavg()[0]
@@ -63,11 +67,11 @@ def main() -> None:
           f"{'worst ms':>9} {'nodes p50':>10} {'p99 ms':>8} {'heard/s':>8} {'valid':>6} {'others':>7}")
     with tempfile.TemporaryDirectory() as folder:
         for k, word in enumerate(sys.argv[2:] or RUNS):
-            size, _, rate = word.partition(":")
+            size, rate, hello, *_ = [*word.split(":"), "", ""]
             hosts, events = int(size), float(rate or EVENTS)
             place = Path(folder, str(k))
             place.mkdir()
-            found = run(hosts, events, seconds, place)
+            found = run(hosts, events, float(hello or HELLO), seconds, place)
             medium, nodes = found["medium"], found["nodes"]
             cores = found["medium_processors"] + found["host_processors"]
             print(f"{hosts:5} {events:6g} {found['hosts_made_seconds']:7.2f} {found['up_seconds']:6.2f} {cores:6.2f} "
