@@ -15,7 +15,7 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from emulation.capture import ETHERNET, RADIOTAP, file_header
@@ -44,79 +44,47 @@ class SnifferError(Exception):
     """An interface that cannot be listened to; str() is one sentence."""
 
 
-class Sniffer:
-    """Writes what an interface sees to a new file; `frames` and `dropped` count."""
+def open_ring(interface: str, blocks: int = BLOCKS, retire: int = RETIRE) -> tuple[socket.socket, int]:
+    """A socket that sees an interface of this namespace, its ring of `blocks` filled from now on; and the link type.
 
-    def __init__(self, interface: str, path: Path) -> None:
-        """Raises SnifferError, and OSError for the file."""
-        self._interface = interface
-        self.frames = self.dropped = 0
-        self._block = 0
-        self._socket, self._ring = self._open()
-        self._file = AppendOnly(path, file_header(self._link_type))
+    A block is handed over after `retire` ms at the latest. Raises SnifferError.
+    """
+    try:
+        opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    except PermissionError:
+        raise SnifferError("listening to an interface needs root, or the capability CAP_NET_RAW") from None
+    try:
+        kind = struct.unpack_from("=H", fcntl.ioctl(opened, SIOCGIFHWADDR, struct.pack("40s", interface.encode()[:15])), 16)[0]
+        if kind not in LINK_TYPES:
+            raise SnifferError(f"{interface} carries neither Ethernet nor radiotap frames; give another interface")
+        opened.setsockopt(SOL_PACKET, PACKET_VERSION, TPACKET_V3)
+        opened.setsockopt(SOL_PACKET, PACKET_RX_RING,
+                          struct.pack("=7I", BLOCK, blocks, FRAME, BLOCK * blocks // FRAME, retire, 0, 0))
+        opened.bind((interface, ALL_PROTOCOLS))
+    except OSError as error:
+        opened.close()
+        if error.errno == errno.ENODEV:
+            names = ", ".join(name for _, name in socket.if_nameindex())
+            raise SnifferError(f"there is no interface {interface}; there are {names}") from None
+        raise SnifferError(f"{interface} cannot be listened to: {error.strerror}") from None
+    except SnifferError:
+        opened.close()
+        raise
+    return opened, LINK_TYPES[kind]
 
-    def run(self, going: Callable[[], bool]) -> None:
-        """Until `going()` is false, which is asked several times a second; while the interface is gone, it waits for it."""
-        while going():
-            if self._socket is None:
-                self._return()
-            elif not self._wait():
-                self._leave()
-        self.close()
 
-    def close(self) -> None:
-        """Take what is in the ring still, and write it out. Raises DiskFull."""
-        if self._socket is not None:
-            time.sleep(2 * RETIRE / 1000)  # the block in hand is given over
-            self._take()
-            self._leave()
-        self._file.flush()
+class Ring:
+    """What the kernel has seen through a socket of `open_ring`; `dropped` counts what found the ring full."""
 
-    # ---- the ring --------------------------------------------------------------------------------
-    def _open(self) -> tuple[socket.socket, mmap.mmap]:
-        name = self._interface
-        try:
-            opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-        except PermissionError:
-            raise SnifferError("listening to an interface needs root, or the capability CAP_NET_RAW") from None
-        try:
-            kind = struct.unpack_from("=H", fcntl.ioctl(opened, SIOCGIFHWADDR, struct.pack("40s", name.encode()[:15])), 16)[0]
-            if kind not in LINK_TYPES:
-                raise SnifferError(f"{name} carries neither Ethernet nor radiotap frames; give another interface")
-            self._link_type = LINK_TYPES[kind]
-            opened.setsockopt(SOL_PACKET, PACKET_VERSION, TPACKET_V3)
-            opened.setsockopt(SOL_PACKET, PACKET_RX_RING,
-                              struct.pack("=7I", BLOCK, BLOCKS, FRAME, BLOCK * BLOCKS // FRAME, RETIRE, 0, 0))
-            ring = mmap.mmap(opened.fileno(), BLOCK * BLOCKS)
-            opened.bind((name, ALL_PROTOCOLS))
-        except OSError as error:
-            opened.close()
-            if error.errno == errno.ENODEV:
-                names = ", ".join(name for _, name in socket.if_nameindex())
-                raise SnifferError(f"there is no interface {name}; there are {names}") from None
-            raise SnifferError(f"{name} cannot be listened to: {error.strerror}") from None
-        except SnifferError:
-            opened.close()
-            raise
-        self._block = 0
-        return opened, ring
+    def __init__(self, opened: socket.socket, blocks: int = BLOCKS) -> None:
+        self.socket = opened
+        self.dropped = 0
+        self._blocks, self._block = blocks, 0
+        self._memory = mmap.mmap(opened.fileno(), BLOCK * blocks)
 
-    def _wait(self) -> bool:
-        """Take what comes in a little while; whether the interface is still there."""
-        poll = select.poll()
-        poll.register(self._socket, select.POLLIN | select.POLLERR)
-        ready = poll.poll(2 * RETIRE)
-        self._take()
-        if any(events & (select.POLLERR | select.POLLNVAL) for _, events in ready):
-            code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-            if code == errno.ENETDOWN:
-                time.sleep(RETIRE / 1000)  # it may only be down; then it goes on by itself
-            return self._interface in (name for _, name in socket.if_nameindex())
-        return True
-
-    def _take(self) -> None:
-        """Every block that the kernel has handed over."""
-        ring = self._ring
+    def records(self) -> Iterator[tuple[bytes, bytes]]:
+        """(head, data) of every frame in the blocks that the kernel has handed over: a pcap file's record."""
+        ring = self._memory
         while True:
             start = self._block * BLOCK
             _, _, status, frames, first = _BLOCK_HEAD.unpack_from(ring, start)
@@ -125,25 +93,76 @@ class Sniffer:
             at = start + first
             for _ in range(frames):
                 to_next, record, _, to_data = _FRAME_HEAD.unpack_from(ring, at)
-                length = int.from_bytes(record[8:12], "little")
                 begin = at + to_data
-                self._file.append(record + ring[begin:begin + length])
+                yield record, ring[begin:begin + int.from_bytes(record[8:12], "little")]
                 at += to_next
-            self.frames += frames
             struct.pack_into("=I", ring, start + 8, 0)  # it is the kernel's again
-            self._block = (self._block + 1) % BLOCKS
-        _, dropped, _ = struct.unpack("=III", self._socket.getsockopt(SOL_PACKET, PACKET_STATISTICS, 12))
+            self._block = (self._block + 1) % self._blocks
+        _, dropped, _ = struct.unpack("=III", self.socket.getsockopt(SOL_PACKET, PACKET_STATISTICS, 12))
         self.dropped += dropped
+
+    def close(self) -> None:
+        self._memory.close()
+        self.socket.close()
+
+
+class Sniffer:
+    """Writes what an interface sees to a new file; `frames` and `dropped` count."""
+
+    def __init__(self, interface: str, path: Path) -> None:
+        """Raises SnifferError, and OSError for the file."""
+        self._interface = interface
+        self.frames = self.dropped = 0
+        opened, link_type = open_ring(interface)
+        self._ring: Ring | None = Ring(opened)
+        self._file = AppendOnly(path, file_header(link_type))
+
+    def run(self, going: Callable[[], bool]) -> None:
+        """Until `going()` is false, which is asked several times a second; while the interface is gone, it waits for it."""
+        while going():
+            if self._ring is None:
+                self._return()
+            elif not self._wait():
+                self._leave()
+        self.close()
+
+    def close(self) -> None:
+        """Take what is in the ring still, and write it out. Raises DiskFull."""
+        if self._ring is not None:
+            time.sleep(2 * RETIRE / 1000)  # the block in hand is given over
+            self._take()
+            self._leave()
+        self._file.flush()
+
+    def _wait(self) -> bool:
+        """Take what comes in a little while; whether the interface is still there."""
+        poll = select.poll()
+        poll.register(self._ring.socket, select.POLLIN | select.POLLERR)
+        ready = poll.poll(2 * RETIRE)
+        self._take()
+        if any(events & (select.POLLERR | select.POLLNVAL) for _, events in ready):
+            code = self._ring.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if code == errno.ENETDOWN:
+                time.sleep(RETIRE / 1000)  # it may only be down; then it goes on by itself
+            return self._interface in (name for _, name in socket.if_nameindex())
+        return True
+
+    def _take(self) -> None:
+        """Every block that the kernel has handed over."""
+        before = self._ring.dropped
+        for head, data in self._ring.records():
+            self._file.append(head + data)
+            self.frames += 1
+        self.dropped += self._ring.dropped - before
 
     def _leave(self) -> None:
         self._take()
         self._ring.close()
-        self._socket.close()
-        self._socket = None
+        self._ring = None
 
     def _return(self) -> None:
         try:
-            self._socket, self._ring = self._open()
+            self._ring = Ring(open_ring(self._interface)[0])
         except SnifferError:
             time.sleep(RETURNS)
 

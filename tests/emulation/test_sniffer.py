@@ -86,9 +86,9 @@ def test_an_interface_may_go_down_and_away_and_return(tmp_path):
         os.write(taps[0], frame(1))
         until(lambda: sniffer.frames)
         os.close(taps[0])  # it is gone
-        until(lambda: sniffer._socket is None)
+        until(lambda: sniffer._ring is None)
         taps[0] = device()
-        until(lambda: sniffer._socket is not None)
+        until(lambda: sniffer._ring is not None)
         os.write(taps[0], frame(2))
         time.sleep(0.1)
         stop.append(1)
