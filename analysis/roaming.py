@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 import mobility
 from analysis.run import Run
 
-# Messages of a move; ALIVE, events and what they cost the routing (SUB, UNSUB) are not among them.
+# Messages of a move; ALIVE, SERVED, events and what they cost the routing (SUB, UNSUB) are not among them.
 CONTROL = ("ATTACH", "ATTACHED", "MOVE_OUT", "MOVED_OUT", "WANT", "UNWANT", "MOVE_IN", "READY", "SETTLED", "STOP",
            "HANDED", "FETCH")
 SPEEDS = (0.0, 0.5, 1.5, 3.0, 7.0, 15.0, math.inf)  # m/s: bounds of the classes in the report

@@ -6,6 +6,7 @@ tree that changes; correctness is jaeger-self-managing-thesis, definition 5. Wor
 
     device      the host's side: a core like `broker.Broker`, with clients and without a tree
     beacons     which brokers it hears, and how well
+    question    whether its broker still answers
     buffer      what waits for a channel: bounded in bytes and in age
     proofs      who knows a device's key
     session     what a broker holds for one device

@@ -23,7 +23,7 @@ BARRED_FIRST, BARRED_LAST = 2.0, 32.0  # s that a broker is not asked after it d
 class Heard:
     """One life of one broker, as far as its beacons go."""
 
-    __slots__ = ("barred_until", "beacon_at", "entry", "pause", "slots")
+    __slots__ = ("barred_until", "beacon_at", "entry", "given_up_at", "pause", "slots")
 
     def __init__(self, entry: Neighbor, now: float) -> None:
         self.entry = entry
@@ -31,6 +31,7 @@ class Heard:
         self.slots = 0  # beacons that could have come since the first
         self.barred_until = -math.inf
         self.pause = BARRED_FIRST
+        self.given_up_at = -math.inf  # when it had last been heard, when it was given up
 
     @property
     def peer(self) -> Peer:
@@ -49,7 +50,10 @@ class Heard:
         return ((self.entry.beacons << overdue) & (1 << LATEST) - 1).bit_count() / slots
 
     def is_gone(self, now: float) -> bool:
-        return now - self.entry.heard_at > self.entry.patience
+        return now - self.entry.heard_at > self.entry.patience or self.entry.heard_at == self.given_up_at
+
+    def is_suspected(self, now: float) -> bool:
+        return now - self.entry.heard_at >= 1.25 * self.entry.interval
 
 
 class Beacons:
@@ -116,6 +120,28 @@ class Beacons:
             return None
         self._better_since = None
         return best.peer
+
+    def is_suspected(self, node: NodeId) -> bool:
+        """Silent for a beacon and the jitter of the next: it should be asked whether it is there."""
+        known = self._of.get(node)
+        return known is None or known.is_suspected(self._env.now())
+
+    def odds(self, node: NodeId, tries: int) -> float:
+        """Probability that a broker in range is as silent as this one, and that so many questions got no answer."""
+        known = self._of.get(node)
+        if known is None:
+            return 0.0
+        entry = known.entry
+        missed = max(int((self._env.now() - entry.heard_at) / entry.interval - 0.25), 0)
+        return entry.loss ** missed * (1 - (1 - entry.loss) ** 2) ** tries
+
+    def give_up(self, node: NodeId) -> None:
+        """It does not answer: if it is silent, it is gone until it is heard again; if not, it does not hear us."""
+        known = self._of.get(node)
+        if known is not None and known.is_suspected(self._env.now()):
+            known.given_up_at = known.entry.heard_at
+        else:
+            self.bar(node)
 
     def bar(self, node: NodeId) -> None:
         """It did not answer, or refused: ask others for a while, ever longer."""

@@ -19,7 +19,7 @@ from node.ids import Epoch, EventId, LinkId, NodeId, Peer
 from node.links import Links
 from node.roaming.beacons import Beacons
 from node.roaming.buffer import Buffer, name
-from node.roaming.sessions import ALIVE_BEACONS
+from node.roaming.question import Question
 from node.routing.duplicates import SeenEvents
 from node.routing.table import SubscriptionTable, parts
 from node.traffic import Traffic
@@ -66,6 +66,7 @@ class Device:
         self.links = Links(self)
         self.clients = Clients(self)
         self._beacons = Beacons(config, env)
+        self._question = Question(config, env, self._beacons, self.unicast, self._unanswered)
         self._table = SubscriptionTable()
         self._seen = SeenEvents()
         self._outbox = Buffer(config.client_buffer, config.client_age, self._unpublished)
@@ -74,7 +75,7 @@ class Device:
         self._holders: list[list[int]] = []  # [broker, session, serial of the last event had], earliest first
         self._left_at: float | None = None
         self._hop = {**self.links.hop_messages, wire.Hello: self._beacons.hello, wire.Attached: self._attached,
-                     wire.MovedOut: self._moved_out}
+                     wire.MovedOut: self._moved_out, wire.Served: self._question.answered}
         self._link = {wire.Ready: self._ready, wire.Settled: self._settled, wire.HandOut: self._handed_out}
 
     # ---- inputs ---------------------------------------------------------------------------
@@ -84,7 +85,6 @@ class Device:
         self.env.record("node_started", epoch=self.me.epoch, version=__version__)
         self._traffic.start()
         self.env.call_later(self.config.hello_interval * self.env.random.uniform(0.25, 0.5), self._look)
-        self.env.call_later(ALIVE_BEACONS * self.config.hello_interval * self.env.random.uniform(0.9, 1.1), self._alive)
 
     def stop(self) -> None:
         """End this life in order: the broker is told that the device does not come back."""
@@ -249,6 +249,12 @@ class Device:
             elif self._beacons.better(at.broker.node) is not None:
                 self._say_goodbye("better")
                 return
+            else:
+                self._question.look()
+        self._seek()
+
+    def _seek(self) -> None:
+        """Ask whom is heard best, if there is nobody and should be."""
         if self._at is None and not self._resting:
             broker = self._beacons.best()
             if broker is not None:
@@ -288,6 +294,7 @@ class Device:
         at.link = LinkId.between(self.me.node, sender.node, at.nonce)
         at.since = self.env.now()
         self.links.open(at.link, self._acknowledged)
+        self._question.begin(at.broker, at.nonce)
         away = None if self._left_at is None else round(at.since - self._left_at, 6)
         self.env.record("moved_in", broker=sender.node, turn=at.turn, holders=before, away=away)
         filters = [wanted for _, wanted in self._table]
@@ -323,10 +330,17 @@ class Device:
     def _leave(self, reason: str, announced: bool = False) -> None:
         """The attachment is over; what was not acknowledged is sent at the next."""
         at, self._at = self._at, None
+        self._question.end()
         self.links.close(at.link)
         self._outbox.rewind()
         self._left_at = self.env.now()
         self.env.record("moved_out", broker=at.broker.node, turn=at.turn, reason=reason, announced=announced)
+
+    def _unanswered(self) -> None:
+        """Our broker does not say that it serves us: on to another at once."""
+        self._beacons.give_up(self._at.broker.node)
+        self._leave("unanswered")
+        self._seek()
 
     def _say_goodbye(self, reason: str) -> None:
         """moveOut: have the broker keep what comes from now on, and go on without it soon if it does not answer."""
@@ -357,9 +371,3 @@ class Device:
         broker = None if self._resting else self._beacons.best(but=left)
         if broker is not None:
             self._ask(broker)
-
-    # ---- a sign of life --------------------------------------------------------------------------------
-    def _alive(self) -> None:
-        self.env.call_later(ALIVE_BEACONS * self.config.hello_interval * self.env.random.uniform(0.9, 1.1), self._alive)
-        if self._at is not None and self._at.link is not None:
-            self.unicast(self._at.broker.node, wire.Alive(self._at.nonce))

@@ -15,10 +15,10 @@ from node.clients import MAX_FILTERS_PER_CLIENT
 from node.ids import LinkId, NodeId, Peer
 from node.roaming.buffer import name
 from node.roaming.handoff import Handoffs
+from node.roaming.question import ALIVE_BEACONS
 from node.roaming.session import CHANGES_A_SECOND, Session
 
 MAX_SESSIONS = 256
-ALIVE_BEACONS = 4  # beacon intervals between two ALIVE of a device
 SILENT_ALIVES = 3.25  # ALIVEs missed, and jitter, until a device is away
 ATTACH_PAUSE = 0.1  # s between two attachments of a device
 BARRED = 10.0  # s that an impostor's or a flood's author is refused
@@ -207,6 +207,7 @@ class Sessions:
             self._core.unicast(sender.node, wire.Reset(message.nonce))
         else:
             session.heard_at = self._env.now()
+            self._core.unicast(sender.node, wire.Served(message.nonce))
 
     def _move_out(self, sender: Peer, message: wire.MoveOut) -> None:
         session = self.of.get(sender.node)

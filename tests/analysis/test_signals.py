@@ -15,7 +15,7 @@ from scapy.utils import PcapWriter
 
 from analysis import run as runs
 from analysis import signals
-from node import wire
+from node import schema, wire
 from tests.analysis.rundirs import Log
 
 CELL = "02:72:6f:61:6d:63"
@@ -34,7 +34,7 @@ def datagram(host: int, tap=SIGNAL, quality: bool = False):
 
 
 def _datagram(host: int) -> bytes:
-    return struct.pack("!2sBBIII", b"Rc", 1, 0, host, 1, 5) + b"\x80"
+    return struct.pack("!2sBBIII", b"Rc", schema.header().version, 0, host, 1, 5) + b"\x80"
 
 
 def beacon(host: int, tap=SIGNAL):

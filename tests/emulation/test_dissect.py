@@ -15,6 +15,7 @@ from node import filters, schema, wire
 from node.ids import Peer
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "emulation.md"
+VERSION = schema.header().version
 ME = Peer(17, 3)
 EVENT = wire.Event(
     17, 3, 9, 12.5, 2, {"kind": 'te"mp', "on": True, "n": -1, "f": 1.5, "b": b"\x01", "é": 2**53}, b"payload"
@@ -198,8 +199,8 @@ def test_scapy_makes_the_same_bytes_of_what_it_read():
         b"",
         b"Rc",
         b"something else",
-        b"Rc\x02" + bytes(20),
-        b"Rc\x01" + bytes(20),
+        b"Rc" + bytes([VERSION + 1]) + bytes(20),
+        b"Rc" + bytes([VERSION]) + bytes(20),
         wire.encode(ME, 1, MESSAGES)[:60],
     ],
 )
@@ -300,7 +301,7 @@ def test_tshark_marks_the_malformed_and_leaves_the_foreign(capture):
             "81830280821481818261780102",
         )
     ]
-    foreign = [b"something else", b"Rc", b"Rc\x02" + bytes(20)]
+    foreign = [b"something else", b"Rc", b"Rc" + bytes([VERSION + 1]) + bytes(20)]
     lines = tshark(capture(*broken, *foreign)).splitlines()
     assert len(lines) == len(broken) + len(foreign)
     assert [line for line in lines[: len(broken)] if "[malformed: " not in line] == []

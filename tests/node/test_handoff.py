@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from node.roaming.question import ALIVE_BEACONS, MOST_TRIES
 from tests.node.roaming_world import APP, DEVICE, World, begun, broker_of, one, published
 
 
@@ -298,3 +299,77 @@ def test_a_broker_that_does_not_answer_is_left_alone_for_a_while():
     world.hear(2, [0, 1])
     world.run(4.0)
     assert broker_of(world, 2) == 1
+
+
+# ---- whether the broker is still there --------------------------------------------------------------------
+def sent_by(world: World, host: int, kind: str) -> int:
+    """Messages of this kind that the host has sent."""
+    world.sim.brokers[host].flush_records()
+    return sum(row["messages"] for _, node, _, fields in world.kinds("traffic") if node == host
+               for row in fields["sent"] if row["type"] == kind)
+
+
+def test_the_broker_answers_each_alive():
+    world = begun(delay=0.0)
+    world.run(60.0)
+    asked, answered = sent_by(world, DEVICE, "ALIVE"), sent_by(world, 0, "SERVED")
+    assert asked == answered and 28 <= asked <= 34  # every 2 s since it is attached
+    assert not world.kinds("moved_out")
+
+
+@pytest.mark.parametrize("beacons", [1, 2, 4, 12, 60])
+def test_a_broker_out_of_range_is_given_up_at_once(beacons):
+    """However few beacons were heard: the fewer, the more answers are waited for. There is another to go to."""
+    world = begun(hears=())
+    world.hear(DEVICE, [0])
+    world.run(0.5 * (2 + beacons))
+    assert broker_of(world) == 0
+    world.hear(DEVICE, [0, 1])
+    world.run(2.0)
+    world.hear(DEVICE, [1])
+    gone = world.clock.time
+    world.run(3.0)
+    assert broker_of(world) == 1
+    left = next(record for record in world.kinds("moved_out") if record[0] > gone)
+    assert left[3]["reason"] == "unanswered" and left[0] - gone < 0.5 * 1.35 + 0.25 + 1.0
+
+
+def test_a_broker_that_hears_nothing_any_more_is_left_though_it_is_heard():
+    """A link that has become one-way: its beacons and its events come, and nothing goes back."""
+    world = begun(hears=(0, 1), delay=0.0)
+    at = broker_of(world)
+    world.run(10.0)
+    world.sim.medium._certain = False
+    world.sim.medium._link_loss[DEVICE, at] = 1.0
+    cut = world.clock.time
+    world.run(2 * ALIVE_BEACONS * 0.5)
+    assert broker_of(world) == 1 - at
+    left = one(world, "moved_out", broker=at)
+    assert left["reason"] == "unanswered"
+    assert next(t for t, _, kind, _ in world.records if kind == "moved_out") - cut < 1.1 * ALIVE_BEACONS * 0.5 + 1.4
+    world.run(60.0)
+    assert broker_of(world) == 1 - at  # it does not come back to who does not hear it
+
+
+def test_a_question_is_asked_so_often_at_most(monkeypatch):
+    """Where nearly everything gets lost no number of lost answers is rare: it ends all the same."""
+    world = begun(delay=0.0)
+    monkeypatch.setattr(world.sim.brokers[DEVICE]._beacons, "odds", lambda *_: 1.0)
+    before = sent_by(world, DEVICE, "ALIVE")
+    world.sim.medium._certain = False
+    world.sim.medium._link_loss[DEVICE, 0] = 1.0
+    world.run(8.0)
+    assert one(world, "moved_out")["reason"] == "unanswered"
+    assert sent_by(world, DEVICE, "ALIVE") - before == MOST_TRIES
+
+
+@pytest.mark.parametrize("loss", [0.1, 0.3, 0.5])
+def test_lost_answers_are_no_reason_to_leave(loss):
+    """Ten minutes with one broker, which is there all the time."""
+    world = World(1, end=700.0, delay=0.0)
+    world.sim.medium._certain = False
+    world.sim.medium._link_loss[0, 1] = world.sim.medium._link_loss[1, 0] = loss
+    world.run(2.0)
+    world.hear(1, [0])
+    world.run(600.0)
+    assert len([record for record in world.kinds("moved_out") if record[3]["reason"] == "unanswered"]) <= 1

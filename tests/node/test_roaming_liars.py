@@ -93,6 +93,63 @@ def test_an_impostor_at_a_far_broker_is_found_by_its_stop():
     assert world.got(DEVICE) == events and broker_of(world) == 0
 
 
+def test_who_overheard_the_key_takes_the_place_of_the_device():
+    """What the page's limits say: the key goes in the clear, and is all that tells the device from another. The
+    device is turned out, comes back, and goes on beside the other, of whose later turn it is not told."""
+    world = begun()
+    device = world.sim.brokers[DEVICE]
+    held = world.sim.brokers[0].sessions.of[DEVICE].id
+    liar = Liar(world, 5, 3, key=device._key)
+    liar.host = DEVICE
+    liar.counter = 100_000
+    liar.attach(turn=9, holders=[(0, held, 0)], filters=['kind = "a"'])
+    world.run(0.3)
+    assert one(world, "handed_over", to=3) and DEVICE in world.sim.brokers[3].sessions.of
+    assert one(world, "moved_out", broker=0)["reason"] == "reset"
+    world.run(3.0)
+    assert broker_of(world) == 0 and world.drops()["late"] >= 1
+    events = published(world, 5)
+    assert len(world.sim.brokers[3].sessions.of[DEVICE].buffer) == 5  # the other gets them, too
+    world.run(1.0)
+    assert world.got(DEVICE) == events
+
+
+def test_a_stranger_with_the_key_and_without_the_secret_is_not_heard():
+    world = begun(secret="of the network")
+    liar = Liar(world, 5, 3, key=world.sim.brokers[DEVICE]._key)
+    liar.datagram_received = lambda datagram: None
+    liar.host = DEVICE
+    liar.counter = 100_000
+    liar.attach(turn=9)
+    assert DEVICE not in world.sim.brokers[3].sessions.of and broker_of(world) == 0
+    assert world.drops()["unauthenticated"] >= 1
+
+
+def test_each_alive_is_answered_once_and_a_strange_one_by_a_reset():
+    """No more goes out than came in, and nothing is remembered."""
+    world, liar = liar_world()
+    liar.attach()
+    for nonce in [liar.nonce] * 20 + [5] * 20:
+        liar.say(wire.Alive(nonce))
+    assert sum(type(message) is wire.Served for message in liar.heard) == 20
+    assert sum(type(message) is wire.Reset and message.nonce == 5 for message in liar.heard) == 20
+
+
+def test_only_its_broker_answers_a_device():
+    """What another says, or of another channel, does not count: the device leaves a broker that is deaf."""
+    world = begun()
+    liar = Liar(world, 5, 0)
+    liar.near = DEVICE
+    world.hear(DEVICE, [0])
+    world.sim.medium.neighborhood.restore(DEVICE, 5)
+    nonce = world.sim.brokers[DEVICE]._at.nonce
+    world.sim.medium._certain = False
+    world.sim.medium._link_loss[DEVICE, 0] = 1.0
+    for _ in range(50):
+        liar.say(wire.Served(nonce))
+    assert one(world, "moved_out")["reason"] == "unanswered"
+
+
 def test_nobody_is_a_broker_that_is_heard():
     world, liar = liar_world()
     liar.host = 1  # a neighbor of broker 0

@@ -12,12 +12,12 @@ import cbor2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from node import filters, wire
+from node import filters, schema, wire
 from node.ids import Peer
 from tests.node.message_strategies import hop_messages, inside_messages, peers
 
 ME = Peer(17, 3)
-HEADER = struct.pack("!2sBBIII", b"Rc", 1, 0, 17, 3, 1)
+HEADER = struct.pack("!2sBBIII", b"Rc", schema.header().version, 0, 17, 3, 1)
 SAMPLES = [
     wire.encode(
         ME,

@@ -1,0 +1,89 @@
+"""A device's question whether its broker is still there: ALIVE, which the broker answers with SERVED.
+
+cugola-murphy-picco-mobile-environment, section 4 leaves it to the client to know when it is out of reach. The device
+asks every ALIVE_BEACONS beacon intervals, which tells the broker that the device is there, too; and at once when
+a beacon is missing. A question is repeated until it is answered, or until the missing beacons and answers are
+rarer than RUN_ODDS for a broker in range, by the share of beacons that get lost: then the device is on its own. That
+takes MOST_TRIES at most.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from node import wire
+from node.environment import Timer
+from node.ids import NodeId, Peer
+from node.neighbors import PROBES, RUN_ODDS
+from node.relay import WAITS
+from node.roaming.beacons import Beacons
+
+ALIVE_BEACONS = 4  # beacon intervals between two questions
+MOST_TRIES = 32  # of one question: 5 s
+
+
+class Question:
+    """Of one device. `say(broker, message)` sends; `unanswered()` is called once, when the broker is given up."""
+
+    def __init__(self, config, env, beacons: Beacons, say: Callable[[NodeId, wire.Message], object],
+                 unanswered: Callable[[], object]) -> None:
+        self._config = config
+        self._env = env
+        self._beacons = beacons
+        self._say = say
+        self._unanswered = unanswered
+        self._of: tuple[Peer, int] | None = None  # the broker, the nonce of the channel
+        self._timer: Timer | None = None
+        self._tries = 0  # of the question that is open; 0: none is
+        self._since = 0.0  # s
+
+    def begin(self, broker: Peer, nonce: int) -> None:
+        """The device is attached."""
+        self.end()
+        self._of = broker, nonce
+        self._rest()
+
+    def end(self) -> None:
+        """It is so no more."""
+        self._of = None
+        self._tries = 0
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def look(self) -> None:
+        """Ask at once if the broker has been silent for too long. To be called a few times a beacon interval."""
+        if self._of is not None and not self._tries and self._beacons.is_suspected(self._of[0].node):
+            self._timer.cancel()
+            self._ask()
+
+    def answered(self, sender: Peer, message: wire.Served) -> None:
+        if self._of == (sender, message.nonce) and self._tries:
+            self._tries = 0
+            self._timer.cancel()
+            self._rest()
+
+    def _rest(self) -> None:
+        wait = ALIVE_BEACONS * self._config.hello_interval * self._env.random.uniform(0.9, 1.1)
+        self._timer = self._env.call_later(wait, self._ask)
+
+    def _ask(self) -> None:
+        self._since = self._env.now()
+        self._try()
+
+    def _try(self) -> None:
+        if self._tries >= PROBES and self._is_hopeless():
+            self.end()
+            self._unanswered()
+            return
+        broker, nonce = self._of
+        wait = WAITS[min(self._tries, len(WAITS) - 1)] * self._env.random.uniform(0.85, 1.15)
+        self._tries += 1
+        self._timer = self._env.call_later(wait, self._try)
+        self._say(broker.node, wire.Alive(nonce))
+
+    def _is_hopeless(self) -> bool:
+        """A broker that is heard is asked for as long as a channel to it would try: it may be busy."""
+        node = self._of[0].node
+        if not self._beacons.is_suspected(node) and self._env.now() - self._since < self._config.channel_give_up:
+            return False
+        return self._tries >= MOST_TRIES or self._beacons.odds(node, self._tries) <= RUN_ODDS
