@@ -7,7 +7,7 @@ from analysis.run import LONGEST, Run
 from analysis.sides import flat
 
 WORLDS = {"sim": "simulated (sim)", "netns": "in real time (netns)", "hwsim": "in real time (hwsim)",
-          "field": "in the field"}
+          "mininet": "in real time (mininet)", "field": "in the field"}
 MOST_LINES = 500  # of the scenario that the page holds
 LONGEST_VALUE = 200  # characters
 

@@ -37,7 +37,7 @@ class Member:
     @property
     def settings(self) -> dict[str, object]:
         """What may tell one side from the other. How namespaces are set up matters only where there are any."""
-        real = self.keys.get("run.world") in ("netns", "hwsim")
+        real = self.keys.get("run.world") in ("netns", "hwsim", "mininet")
         return {k: v for k, v in self.keys.items() if _under(k, SETTINGS) and (real or not k.startswith("netns."))}
 
     @property

@@ -64,7 +64,7 @@ def run(scenario, out: Path | None = None, progress: Callable[[Progress], None] 
     mobility.TraceError and rundir.RunDirError before anything has started, and WorldError.
     """
     check(scenario)
-    if scenario.run.world in ("netns", "hwsim"):
+    if scenario.run.world != "sim":
         from emulation.netns import world  # Linux only, and needed by nobody else
 
         return world.run(scenario, out, progress, say)

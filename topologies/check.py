@@ -320,6 +320,21 @@ def _idle_faults(scenario: Scenario) -> Iterator[Finding]:
         states[struck] = then
 
 
+def _mininet(scenario: Scenario) -> Iterator[Finding]:
+    """What wmediumd, the medium of the world mininet, has no place for."""
+    if scenario.run.world != "mininet":
+        return
+    radio, other = scenario.radio, 'run.world = "hwsim", whose medium is ours'
+    if radio.model != "unit_disk":
+        yield "radio.model", f'{show(radio.model)} in world "mininet", whose wmediumd has losses of its own', f'"unit_disk", or {other}'
+    for key in ("loss", "delay", "links"):
+        if found := getattr(radio, key):
+            yield f"radio.{key}", f'{"some" if key == "links" else f"{found:g}"} in world "mininet", whose wmediumd takes none', other
+    for k, fault in enumerate(scenario.faults):
+        if isinstance(fault, LinkFault):
+            yield f"faults[{k}].action", f'"{fault.action}" of a link in world "mininet"', other
+
+
 def _known(key: str, host: int, count: int) -> Iterator[Finding]:
     if host >= count:
         yield key, f"host {host}", f"an id from 0 to {count - 1}"
@@ -333,4 +348,5 @@ _CHECKS = (  # each with the tables that it looks at
     (_node, {"node", "radio"}),
     (_workload, {"workload", "hosts", "run", "node"}),
     (_faults, {"faults", "hosts", "run"}),
+    (_mininet, {"faults", "radio", "run"}),
 )

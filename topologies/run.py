@@ -29,7 +29,7 @@ class Run(Section):
         description="s: events published in this span are measured; [warm_up, duration - deadline] by default"
     )
     seed: int = Field(1, ge=0, lt=2**63, description="of all random streams")
-    world: Literal["sim", "netns", "hwsim"] = Field("sim", description="where the nodes run")
+    world: Literal["sim", "netns", "hwsim", "mininet"] = Field("sim", description="where the nodes run")
     journal: bool = Field(False, description="keep every node's inputs, for `roamcast replay`")
     capture: bool = Field(True, description="write what every radio saw as pcap")
     fidelity: Fidelity = Field(default_factory=Fidelity, description="the table [run.fidelity]")
@@ -54,7 +54,7 @@ class Hosts(Section):
         None, min_length=1, max_length=MOST_HOSTS, description="of the hosts, in the order of their ids"
     )
     command: Command | None = Field(
-        None, description="a program and its arguments that every host runs; only in worlds netns and hwsim"
+        None, description="a program and its arguments that every host runs; in all worlds but sim"
     )
     node: bool = Field(True, description="run our node, beside the command if there is one")
     each: dict[str, HostPrograms] = Field(

@@ -49,10 +49,11 @@ def station(space: int) -> bytes:
 
 
 def make(plan: Plan, host: int) -> int:
-    """The radio of a host, in this process's namespace; the descriptor at which its frames come and go.
+    """A namespace for this process and the radio of a host in it; the descriptor at which its frames come and go.
 
     Raises NotJoined, kernel.Unsupported and OSError.
     """
+    kernel.make_network()
     port = attach()
     index = socket.if_nametoindex(addresses.INTERFACE)
     with genetlink.open_socket() as control:

@@ -13,7 +13,6 @@ SELF = "/proc/self/ns/net"
 
 def make(plan: Plan, host: int, channel: Channel) -> None:
     """Make the host, hand out its device's other end and its namespace, and do as the supervisor says."""
-    kernel.make_network()
     tap = plan.device.make(plan, host)
     space = os.open(SELF, os.O_RDONLY)
     channel.send({"made": host}, (tap, space))

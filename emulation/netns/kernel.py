@@ -15,7 +15,7 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
-CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
+CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x20000, 0x10000000, 0x20000000, 0x40000000
 PR_SET_PDEATHSIG, PR_SET_TIMERSLACK = 1, 29
 TUNSETIFF, TUNSETIFINDEX = 0x400454CA, 0x400454DA
 IFF_TAP, IFF_NO_PI = 0x0002, 0x1000
@@ -39,6 +39,13 @@ def _call(name: str, *arguments: int) -> None:
 def unshare(flags: int) -> None:
     """Move this process into new namespaces. Raises OSError."""
     _call("unshare", flags)
+
+
+def mount(what: str, at: str, kind: str, flags: int = 0) -> None:
+    """Raises OSError."""
+    if _libc.mount(what.encode(), at.encode(), kind.encode(), ctypes.c_ulong(flags), None) != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error), at)
 
 
 def make_network() -> None:

@@ -110,7 +110,7 @@ class Air:
         self._hosts = {tap: host for host, tap in enumerate(taps)}
         self.refused = 0  # frames that a host's device did not take
         self.devices = Devices(plan.ports)
-        self.scheduler = RealTime(plan.medium.late)
+        self.scheduler = RealTime(self._late())
         self._files: list = []
         self._captures: FrameCaptures | None = None
         self.medium = self._medium()
@@ -147,6 +147,10 @@ class Air:
             flush_all(self._files)
 
     # ---- making ----------------------------------------------------------------------------------
+    def _late(self) -> Callable[[float], None]:
+        """What is told how late each action of this process was."""
+        return self._plan.medium.late
+
     def _medium(self) -> Medium:
         plan, scenario = self._plan, self._plan.scenario
         world = RecordWriter(plan.path / "world.jsonl", -1, self.scheduler.now)
@@ -202,7 +206,7 @@ class Air:
     def _carry(self, scheduler: RealTime, medium: Medium, until: float, heed: Callable[[], None]) -> None:
         """Frames from the devices into the medium and what is due out of it, up to `until` s."""
         self._carrying = medium
-        poll, hosts, channel, take = self._plan.poll, self._hosts, self._channel.fileno(), self._take
+        poll, channel = self._plan.poll, self._channel.fileno()
         sleeper = [poll.fileno()]  # select() takes microseconds, epoll's own wait only milliseconds
         while self._running and scheduler.elapsed() < until:
             scheduler.advance(until)
@@ -216,18 +220,22 @@ class Air:
             for descriptor, _ in ready:
                 if descriptor == channel:
                     heed()
-                    continue
-                host = hosts[descriptor]
-                try:
-                    for _ in range(BATCH):
-                        take(host, read(descriptor, LONGEST))
-                except BlockingIOError:
-                    pass
-                except OSError:
-                    if host not in self.devices.ports:
-                        raise
-                    self.devices.gone.setdefault(host, scheduler.elapsed())
+                else:
+                    self._read(descriptor)
         scheduler.advance(until)
+
+    def _read(self, descriptor: int) -> None:
+        """What there is at a host's device, a batch of it."""
+        host, take = self._hosts[descriptor], self._take
+        try:
+            for _ in range(BATCH):
+                take(host, read(descriptor, LONGEST))
+        except BlockingIOError:
+            pass
+        except OSError:
+            if host not in self.devices.ports:
+                raise
+            self.devices.gone.setdefault(host, self.scheduler.elapsed())
 
     def _take(self, host: int, frame: bytes) -> None:
         """A frame that a host's kernel sends."""

@@ -28,14 +28,15 @@ BATCH = 32768  # bytes of messages sent at once
 HEADER = struct.Struct("=IHHII")
 
 
-def set_up(host: int, neighbors: bytes = b"", index: int = addresses.INDEX) -> None:
+def set_up(host: int, neighbors: bytes = b"", index: int = addresses.INDEX, ethernet: bool = True) -> None:
     """Give `lo` and the interface of that index in this namespace their addresses and bring them up. Raises OSError.
 
-    `neighbors`: the messages of `permanent_neighbors`.
+    `neighbors`: the messages of `permanent_neighbors`; `ethernet`: the Ethernet address too.
     """
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as route:
         route.bind((0, 0))
-        _ask(route, _link(index, attribute(IFLA_ADDRESS, addresses.mac(host))))
+        if ethernet:
+            _ask(route, _link(index, attribute(IFLA_ADDRESS, addresses.mac(host))))
         inet6 = attribute(socket.AF_INET6, attribute(IFLA_INET6_ADDR_GEN_MODE, bytes([MODE_NONE])))
         has_ipv6 = _ask(route, _link(index, attribute(IFLA_AF_SPEC, inet6)), errno.EAFNOSUPPORT,
                         errno.EOPNOTSUPP)
@@ -51,6 +52,13 @@ def set_up(host: int, neighbors: bytes = b"", index: int = addresses.INDEX) -> N
         for piece in _pieces(neighbors):
             route.send(piece)
             _failures(route, ())
+
+
+def change(index: int, attributes: bytes = b"", up: bool = False) -> None:
+    """Set attributes of the interface of that index in this namespace, and bring it up. Raises OSError."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as route:
+        route.bind((0, 0))
+        _ask(route, _link(index, attributes, up))
 
 
 def permanent_neighbors(hosts: int, index: int = addresses.INDEX) -> bytes:

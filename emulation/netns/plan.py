@@ -7,16 +7,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from emulation.netns.channel import Channel
 from emulation.netns.fidelity import Tally, tallies
 from emulation.runner import joining_late
 
 
+def nothing(plan: Plan) -> None:
+    """Before the hosts."""
+
+
 class Device(NamedTuple):
-    """How a host gets its wlan0, and what carries its frames."""
+    """How a host gets its namespace and its wlan0, and what carries its frames."""
 
     check: Callable[[], None]  # whether this machine can; raises kernel.Unsupported
-    make: Callable[[Plan, int], int]  # for a host, in this process's namespace; the descriptor of the other end
+    make: Callable[[Plan, int], int]  # moves this process into a host's namespace; the descriptor of its wlan0's other end
     air: type  # emulation.netns.medium.Air, or one of its kind
+    begin: Callable[[Plan], None] = nothing  # what there must be before any host is made
+    inside: bool = False  # a real device's interface is moved into a namespace of its host
+    edge: float = 0.0  # share of the range, about it, within which two hosts may hear each other or not
 
 
 @dataclass(slots=True)
@@ -27,6 +35,8 @@ class Plan:
     path: Path  # the run directory, absolute
     cwd: Path  # where the person is, for the commands of hosts
     neighbors: bytes = b""  # netlink messages: the addresses of all hosts, where they are permanent
+    stations: list[int] = field(default_factory=list)  # by host: namespaces that there are before the hosts' processes
+    network: Channel | None = None  # to the program that made them
     nodes: list[Tally] = field(init=False)  # by host
     medium: Tally = field(init=False)
     positions: Tally = field(init=False)

@@ -62,32 +62,33 @@ class Socket:
 
 def standing(movement: mobility.Movement) -> mobility.Movement:
     """The hosts at their places of time 0, for as long as the probing takes."""
-    places = _places(movement)
-    still = [mobility.Trajectory(np.zeros(1), place[None]) for place in places]
+    still_at = places(movement)
+    still = [mobility.Trajectory(np.zeros(1), place[None]) for place in still_at]
     return mobility.Movement(list(movement.names), still, movement.duration)
 
 
-def _places(movement: mobility.Movement) -> np.ndarray:
-    places = np.array(movement.positions(0.0), dtype=float)
-    absent = np.isnan(places).any(axis=1)
-    places[absent] = 0.0
-    places[absent, 0] = FAR * (1.0 + np.flatnonzero(absent))
-    return places
+def places(movement: mobility.Movement, t: float = 0.0) -> np.ndarray:
+    """(hosts, d) in m at `t`; those that are absent are far from everybody."""
+    found = np.array(movement.positions(t), dtype=float)
+    absent = np.isnan(found).any(axis=1)
+    found[absent] = 0.0
+    found[absent, 0] = FAR * (1.0 + np.flatnonzero(absent))
+    return found
 
 
 def reception(movement: mobility.Movement, radio, propagation: UnitDisk | LogDistance,
-              off: set[int]) -> np.ndarray:
-    """The probability that one broadcast of a host (row) is received by another (column) at time 0; NaN at
-    the very edge of a unit disk."""
-    places = _places(movement)
-    distance = np.linalg.norm(places[:, None] - places[None], axis=2)
+              off: set[int], edge: float = 0.0) -> np.ndarray:
+    """The probability that one broadcast of a host (row) is received by another (column) at time 0; NaN within
+    the share `edge` of the range about it, at the least at the very edge of a unit disk."""
+    at = places(movement)
+    distance = np.linalg.norm(at[:, None] - at[None], axis=2)
     found = (distance <= propagation.reach).astype(float)
     if isinstance(propagation, LogDistance):
         for sender, receiver in np.argwhere(found > 0.0).tolist():
             if sender != receiver:
                 found[sender, receiver] = propagation.probability(sender, receiver, 0.0, True)
     else:
-        found[np.abs(distance - propagation.reach) <= EDGE] = np.nan
+        found[np.abs(distance - propagation.reach) <= max(EDGE, edge * propagation.reach)] = np.nan
     loss = np.full(found.shape, radio.loss)
     for link in radio.links:
         loss[link.from_, link.to] = link.loss

@@ -102,15 +102,17 @@ class Hosts:
     def make(self) -> None:
         """Namespaces, devices and processes of all hosts, made side by side. Raises Failed."""
         plan = self._plan
-        for number, interface in plan.ports.items():
+        ports = {} if plan.device.inside else plan.ports
+        for number, interface in ports.items():
             try:
                 self.all[number].tap = port.open_port(interface)
             except kernel.Unsupported as error:
                 raise Failed(f"host {number}: {error}") from None
-        made = [host for host in self.all if host.number not in plan.ports]
+        made = [host for host in self.all if host.number not in ports]
         for host in made:
             host.node, host.channel = fork(
-                lambda channel, number=host.number: host_process.make(plan, number, channel))
+                lambda channel, number=host.number: host_process.make(plan, number, channel),
+                keep=plan.stations[host.number:host.number + 1])
         for host in made:
             self.answer(host, "made")
             host.tap, host.space = host.channel.descriptors

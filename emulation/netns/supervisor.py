@@ -51,10 +51,11 @@ class Supervisor:
         """From the making of the hosts to the last word. Raises Failed."""
         begun = time.monotonic()
         hosts = self._hosts
+        self._plan.device.begin(self._plan)
         hosts.make()
         taps, spaces = [host.tap for host in hosts.all], [host.space for host in hosts.all]
         self._medium_pid, self._medium = fork(partial(medium.run, self._plan, taps, spaces),
-                                              keep=[*taps, *spaces, self._plan.poll.fileno()])
+                                              keep=[*taps, *spaces, self._plan.poll.fileno(), *self._network()])
         for tap in taps:
             os.close(tap)
         self._caller.send({"made": round(time.monotonic() - begun, 3)})
@@ -63,12 +64,16 @@ class Supervisor:
         self._begin(begun)
         self._end(self._supervise())
 
+    def _network(self) -> list[int]:
+        """The descriptor of the program that made the hosts' namespaces, if one did."""
+        return [] if self._plan.network is None else [self._plan.network.fileno()]
+
     def _self_check(self) -> None:
         plan, hosts = self._plan, self._hosts
         propagation = propagation_of(plan.scenario.radio, plan.movement, plan.scenario.run.seed)
         off = plan.late() | plan.ports.keys()  # what a real device hears nobody can ask
-        expected = probe.reception(plan.movement, plan.scenario.radio, propagation, off)
-        asked = [host for host in hosts.all if host.channel is not None]
+        expected = probe.reception(plan.movement, plan.scenario.radio, propagation, off, plan.device.edge)
+        asked = [host for host in hosts.all if host.channel is not None and host.number not in plan.ports]
         heard: list[set[int]] = [set() for _ in range(plan.hosts)]
         for settle in probe.SETTLES:
             begins = time.monotonic() + PROBE_LEAD[0] + PROBE_LEAD[1] * plan.hosts
@@ -187,8 +192,8 @@ class Supervisor:
         words = [tally.words for tally in plan.nodes]
         setting_up = sum(word[SETTING_UP] for word in words) * 1e-9
         hosts = self._hosts.processor() - report["whole_processor"] - setting_up
-        ports = {"ports": report["ports"]} if report["ports"] else {}
-        return {"real_time": True, **ports, "medium": fidelity.lateness([plan.medium]),
+        more = {name: report[name] for name in ("ports", "capture_drops") if report.get(name)}
+        return {"real_time": True, **more, "medium": fidelity.lateness([plan.medium]),
                 "positions": fidelity.lateness([plan.positions]), "nodes": fidelity.lateness(plan.nodes),
                 "receptions": report["receptions"], "socket_drops": report["socket_drops"],
                 "tap_drops": report["device_drops"], "tap_refused": report["tap_refused"],

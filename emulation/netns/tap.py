@@ -11,7 +11,8 @@ def check() -> None:
 
 
 def make(plan: Plan, host: int) -> int:
-    """The TAP of a host in this process's namespace; its descriptor. Raises kernel.Unsupported and OSError."""
+    """A namespace for this process and the TAP of a host in it; its descriptor. Raises kernel.Unsupported and OSError."""
+    kernel.make_network()
     tap = _open()
     netlink.set_up(host, plan.neighbors)
     return tap

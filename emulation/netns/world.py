@@ -68,6 +68,10 @@ def device_of(world: str) -> Device:
         from emulation.hwsim.medium import DEVICE
 
         return DEVICE
+    if world == "mininet":
+        from emulation.mininet.medium import DEVICE
+
+        return DEVICE
     return tap.DEVICE
 
 

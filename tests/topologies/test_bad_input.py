@@ -107,7 +107,19 @@ ONE_PROBLEM = [
         "mobility.speed: found 2 to 1; the lower first",
     ),
     ({"radio": "loss = 1.5"}, "radio.loss: found 1.5; 1 or less"),
-    ({"run": 'duration = 60\nworld = "moon"'}, 'run.world: found "moon"; one of "sim", "netns" or "hwsim"'),
+    ({"run": 'duration = 60\nworld = "moon"'}, 'run.world: found "moon"; one of "sim", "netns", "hwsim" or "mininet"'),
+    (
+        {"run": 'duration = 60\nworld = "mininet"', "radio": 'model = "log_distance"'},
+        'radio.model: found "log_distance" in world "mininet", whose wmediumd has losses of its own; "unit_disk", or',
+    ),
+    (
+        {"run": 'duration = 60\nworld = "mininet"', "radio": "loss = 0.25"},
+        'radio.loss: found 0.25 in world "mininet", whose wmediumd takes none; run.world = "hwsim", whose medium is ours',
+    ),
+    (
+        {"run": 'duration = 60\nworld = "mininet"', "tail": '[[faults]]\nat = 5\naction = "cut"\nlink = [0, 1]\n'},
+        'faults[0].action: found "cut" of a link in world "mininet"; run.world = "hwsim"',
+    ),
     ({"hosts": 'count = 3\ncommand = ["babeld"]'}, 'hosts.command: found something for world "sim"'),
     ({"hosts": "count = 3\n[hosts.1]\nnode = false"}, 'hosts.1.node: found something for world "sim"'),
     ({"hosts": 'count = 3\n[hosts.1]\ninterface = "eth1"'}, 'hosts.1.interface: found something for world "sim"'),

@@ -1,0 +1,38 @@
+"""A real device in a station's place: an interface of this machine moves into the station's namespace.
+
+It comes back by itself when the namespace ends. The kernel moves wired interfaces by rtnetlink and radios, with all of their
+interfaces, by nl80211. A radio leaves its network when it moves.
+"""
+from __future__ import annotations
+
+import socket
+import struct
+from pathlib import Path
+
+from emulation.hwsim import genetlink
+from emulation.netns import netlink
+from emulation.netns.netlink import attribute
+from emulation.netns.processes import Failed
+
+IFLA_NET_NS_FD = 28
+NL80211, SET_WIPHY_NETNS, WIPHY, NETNS_FD = "nl80211", 49, 1, 219
+
+
+def move(host: int, interface: str, space: int) -> None:
+    """Into the namespace behind a descriptor. Raises Failed."""
+    target = struct.pack("=I", space)
+    try:
+        if (phy := Path("/sys/class/net", interface, "phy80211", "index")).exists():
+            with genetlink.open_socket() as control:
+                genetlink.ask(control, genetlink.family(control, NL80211), SET_WIPHY_NETNS,
+                              attribute(WIPHY, struct.pack("=I", int(phy.read_text()))) + attribute(NETNS_FD, target))
+        else:
+            netlink.change(socket.if_nametoindex(interface), attribute(IFLA_NET_NS_FD, target))
+    except OSError as error:
+        raise Failed(f"host {host}: {interface} cannot be moved into its station ({error.strerror}); is it an interface of "
+                     "a device of its own (ip link)? A bridge, or a part of one, stays where it is") from None
+
+
+def switch_on(interface: str) -> None:
+    """The interface in this namespace. Raises OSError."""
+    netlink.change(socket.if_nametoindex(interface), up=True)
