@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
                 event = client.receive()
                 print(json.dumps({"event": event.id, "attributes": attributes_out(event.attributes),
                                   "bytes": len(event.payload), "hops": event.hops,
-                                  "published": event.published}, ensure_ascii=False), flush=True)
+                                  "published": event.published, "recovered": event.recovered}, ensure_ascii=False), flush=True)
                 if client.lost > lost:
                     print(f"{client.lost - lost} events were lost: they are read too slowly", file=sys.stderr)
                     lost = client.lost

@@ -157,9 +157,9 @@ class Broker:
             else:
                 handler(sender, message)
 
-    def attach(self, client: str, deliver: Deliver) -> None:
+    def attach(self, client: str, deliver: Deliver, recovered: Deliver | None = None) -> None:
         """Bring a local client in; see `Clients` for these five and what they raise."""
-        self.clients.attach(client, deliver)
+        self.clients.attach(client, deliver, recovered)
 
     def detach(self, client: str) -> None:
         self.clients.detach(client)

@@ -43,6 +43,7 @@ class Received(NamedTuple):
     payload: bytes
     hops: int
     published: float  # s since the run started, by the publisher's clock
+    recovered: bool = False  # came late, maybe behind later ones of its publisher: by a recovery or from a former broker
 
 
 class Client:
@@ -150,7 +151,7 @@ class Client:
                 return
             self._events.append(Received(line["event"], lines.attributes_in(line["attributes"]),
                                          lines.binary_in("payload", line["payload"]), line["hops"],
-                                         line["published"]))
+                                         line["published"], line.get("recovered", False)))
         else:
             self.lost += int(line.get("lost", 0))
 

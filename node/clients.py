@@ -30,14 +30,15 @@ class Clients:
 
     def __init__(self, core) -> None:
         self._core = core
-        self._deliver: dict[str, Deliver] = {}
+        self._deliver: dict[str, tuple[Deliver, Deliver]] = {}  # in the usual way, and late
         self._filters: dict[str, dict[bytes, Filter]] = {}
         self._since: dict[tuple[str, bytes], float] = {}  # (client, filter's hash) -> when it subscribed
         self._sequence = 0
 
-    def attach(self, client: str, deliver: Deliver) -> None:
-        """`deliver(event)` is called once for each event that matches any filter of the client. It must
-        not call back into the broker: inputs are handled one at a time."""
+    def attach(self, client: str, deliver: Deliver, recovered: Deliver | None = None) -> None:
+        """`deliver(event)` is called once for each event that matches any filter of the client, or `recovered(event)`
+        if that is given and the event comes late: later ones of its publisher may have come before. They must not
+        call back into the broker: inputs are handled one at a time."""
         if not 0 < len(client) <= MAX_NAME:
             raise ClientError(f"client {client!r}: a name has 1 to {MAX_NAME} characters")
         if client.startswith(PREFIX):
@@ -46,7 +47,7 @@ class Clients:
             raise ClientError(f"client {client!r} is attached already: choose another name or detach it first")
         if len(self._deliver) >= MAX_CLIENTS:
             self._refuse("clients", MAX_CLIENTS)
-        self._deliver[client] = deliver
+        self._deliver[client] = deliver, recovered or deliver
         self._filters[client] = {}
 
     def detach(self, client: str) -> None:
@@ -107,7 +108,7 @@ class Clients:
         name = EventId(event.source, event.epoch, event.sequence)
         self._core.env.record("delivered", client=client, event=str(name), hops=event.hops,
                               published=event.published, recovered=recovered)
-        self._deliver[client](event)
+        self._deliver[client][recovered](event)
 
     def _own(self, client: str) -> dict[bytes, Filter]:
         try:

@@ -13,6 +13,7 @@ import socket
 import stat
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import trio
@@ -103,7 +104,7 @@ class _Connection:
     async def serve(self) -> None:
         self._tick()
         try:
-            self._broker.attach(self._name, self._deliver)
+            self._broker.attach(self._name, self._deliver, partial(self._deliver, recovered=True))
         except ClientError as error:
             await self._stream.send_all(lines.encode({"ok": False, "error": str(error)}))
             return
@@ -165,12 +166,12 @@ class _Connection:
             return {"event": str(self._broker.publish(self._name, attributes, payload))}
         raise lines.BadLine('"do" is one of subscribe, unsubscribe and publish')
 
-    def _deliver(self, event: wire.Event) -> None:
+    def _deliver(self, event: wire.Event, recovered: bool = False) -> None:
         """Called inside an input of the broker: puts the event in line, or counts it as lost."""
         name = EventId(event.source, event.epoch, event.sequence)
         raw = lines.encode({"event": str(name), "attributes": lines.attributes_out(event.attributes),
                             "payload": lines.binary_out(event.payload), "hops": event.hops,
-                            "published": event.published})
+                            "published": event.published, "recovered": recovered})
         if self._waiting + len(raw) > MAX_WAITING:
             if not self._lost:
                 self._broker.env.record("refused", what=f"events waiting for client {self._name}",

@@ -118,9 +118,9 @@ class JournaledBroker(Broker):
         self._input("datagram", data=base64.b64encode(datagram).decode())
         super().datagram_received(datagram)
 
-    def attach(self, client: str, deliver: Deliver) -> None:
+    def attach(self, client: str, deliver: Deliver, recovered: Deliver | None = None) -> None:
         self._input("attach", client=client)
-        super().attach(client, deliver)
+        super().attach(client, deliver, recovered)
 
     def detach(self, client: str) -> None:
         self._input("detach", client=client)

@@ -9,8 +9,9 @@ JSON objects, one a line, UTF-8. A program asks, one line a request, and is answ
     anything that cannot be done               {"ok": false, "error": SENTENCE}
 
 The node begins with {"roamcast": 1, "node", "epoch", "client"}, and between the answers tells of events:
-{"event", "attributes", "payload": BASE64, "hops", "published": s of the publisher's run}, and of
-those that it had to drop because the program read too slowly: {"lost": number since the last such line}.
+{"event", "attributes", "payload": BASE64, "hops", "published": s of the publisher's run, "recovered": whether it
+came late, from another's cache or a former broker, maybe behind later ones of its publisher}, and of those that it
+had to drop because the program read too slowly: {"lost": number since the last such line}.
 A value is text, a number, true or false, or bytes as {"bytes": BASE64}.
 """
 from __future__ import annotations

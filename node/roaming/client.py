@@ -17,6 +17,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from random import SystemRandom
 from typing import Any, Self
@@ -160,7 +161,7 @@ class RoamingClient:
         self._token = trio.lowlevel.current_trio_token()
         port.tick()
         self._device.start()
-        self._device.attach(NAME, self._deliver)
+        self._device.attach(NAME, self._deliver, partial(self._deliver, recovered=True))
         async with trio.open_nursery() as nursery:
             self._ending = nursery.cancel_scope
             nursery.start_soon(port.run_timers)
@@ -172,10 +173,11 @@ class RoamingClient:
         self._device.stop()
         port.records.close()
 
-    def _deliver(self, event: wire.Event) -> None:
+    def _deliver(self, event: wire.Event, recovered: bool = False) -> None:
         try:
             self._events.put_nowait(Received(str(EventId(event.source, event.epoch, event.sequence)),
-                                             dict(event.attributes), event.payload, event.hops, event.published))
+                                             dict(event.attributes), event.payload, event.hops, event.published,
+                                             recovered))
         except queue.Full:
             self.lost += 1
 

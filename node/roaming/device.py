@@ -119,9 +119,9 @@ class Device:
             if handler is not None:
                 handler(sender, message)
 
-    def attach(self, client: str, deliver: Deliver) -> None:
+    def attach(self, client: str, deliver: Deliver, recovered: Deliver | None = None) -> None:
         """Bring a program of this host in; see `Clients` for these five and what they raise."""
-        self.clients.attach(client, deliver)
+        self.clients.attach(client, deliver, recovered)
 
     def detach(self, client: str) -> None:
         self.clients.detach(client)

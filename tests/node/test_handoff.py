@@ -85,6 +85,27 @@ def test_an_old_broker_out_of_reach_is_waited_for_so_long_and_its_events_come_la
     assert late == set(map(str, kept))
 
 
+def test_a_program_on_a_device_is_told_which_events_came_late():
+    world = begun(handoff_wait=1.5)
+    usual, late = [], []
+    device = world.sim.brokers[DEVICE]
+    device.attach("program", usual.append, late.append)
+    device.subscribe("program", 'kind = "a"')
+    world.run(1.0)
+    published(world, 3, host=0)
+    world.hear(DEVICE, [])
+    world.run(2.0)
+    kept = published(world, 5, host=0)
+    world.cut((1, 2))
+    world.run(8.0)
+    world.hear(DEVICE, [3])
+    world.run(6.0)
+    published(world, 2, host=3)
+    world.restore((1, 2))
+    world.run(30.0)
+    assert [event[2] for event in late] == [event.sequence for event in kept] and len(usual) == 5
+
+
 def test_an_old_broker_that_is_never_reached_is_given_up():
     world = begun(client_age=12.0)
     world.cut((1, 2))

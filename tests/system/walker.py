@@ -31,7 +31,7 @@ def main(out: Path) -> None:
     threading.Thread(target=publish, daemon=True).start()
     with out.open("w", buffering=1) as file:
         for event in client:
-            file.write(json.dumps([event.id, event.attributes["number"]]) + "\n")
+            file.write(json.dumps([event.id, event.recovered]) + "\n")
 
 
 if __name__ == "__main__":
