@@ -226,6 +226,25 @@ def test_a_device_at_two_brokers_is_at_the_later_one():
     assert one(world, "session_closed")["reason"] == "unclaimed"
 
 
+def test_a_device_at_two_brokers_in_one_turn_is_at_either_for_no_longer_than_it_is_heard():
+    """No STOP is later than the other: both brokers refuse, count and hold what comes, each within its bounds; who is
+    not heard there any more is forgotten."""
+    world, liar = liar_world(client_age=12.0, client_buffer=8192)
+    liar.attach(filters=['kind = "a"'])
+    other = Liar(world, 5, 3)
+    other.counter = 1000
+    other.attach(filters=['kind = "a"'], holders=[(0, 99, 0)])
+    world.run(1.0)
+    assert world.drops()["late"] >= 1 and all(5 in world.sim.brokers[host].sessions.of for host in (0, 3))
+    for _ in range(100):
+        world.sim.brokers[1].publish(APP, {"kind": "a"}, bytes(200))
+    world.run(2.0)
+    assert all(0 < world.sim.brokers[host].sessions.of[5].buffer.bytes <= 8192 for host in (0, 3))
+    world.run(30.0)
+    assert not any(5 in world.sim.brokers[host].sessions.of for host in (0, 3))
+    assert not any(len(world.sim.brokers[host].routing.table) for host in range(4))
+
+
 def test_an_old_turn_and_a_hasty_one_are_refused():
     world, liar = liar_world()
     assert liar.attach(turn=5) == ""
