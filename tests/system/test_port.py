@@ -61,8 +61,11 @@ pytestmark = [pytest.mark.skipif(bool(_supported()), reason=_supported() or "sup
 
 
 @contextlib.contextmanager
-def device(interface: str = PORT):
-    """A wire whose one end is an interface here and whose other is wlan7 in a namespace: its name. The address is host 2's."""
+def device(interface: str = PORT, ethernet: str | None = None):
+    """A wire whose one end is an interface here and whose other is wlan7 in a namespace: its name. The address is host 2's.
+
+    `ethernet`: its Ethernet address, in place of one of chance.
+    """
     space = f"roamcast-port-{os.getpid()}"
 
     def ip(*words: str) -> None:
@@ -72,6 +75,8 @@ def device(interface: str = PORT):
     try:
         ip("link", "add", "name", interface, "type", "veth", "peer", "name", "wlan7", "netns", space)
         ip("link", "set", interface, "up")
+        if ethernet is not None:
+            ip("-n", space, "link", "set", "wlan7", "address", ethernet)
         ip("-n", space, "addr", "add", f"{addresses.ipv4(2)}/8", "broadcast", "10.255.255.255", "dev", "wlan7")
         ip("-n", space, "link", "set", "wlan7", "up")
         inside(space, _sums_in_frames)
