@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
 from cli.errors import UserError
+from cli.overlay import run_batch
 
 HELP = "run a scenario in the simulator and print its numbers as JSON; no run directory"
-FAILED = 1  # exit code: some runs of the batch failed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,17 +35,9 @@ def run(args: argparse.Namespace) -> int:
     import mobility
     import node
     import topologies
-    from emulation.overlay import OverlayError
     from emulation.overlay.batch import batch
 
-    try:
-        args.out.mkdir(parents=True, exist_ok=True)
-        with sys.stdin if args.batch == "-" else open(args.batch, encoding="utf-8") as lines:
-            return FAILED if batch(lines, args.out, _Measure(), (node, mobility, topologies, emulation, analysis)) else 0
-    except OverlayError as error:
-        raise UserError(str(error)) from None
-    except OSError as error:
-        raise UserError(f"{error.filename}: {error.strerror}") from None
+    return run_batch(args, lambda lines, out: batch(lines, out, _Measure(), (node, mobility, topologies, emulation, analysis)))
 
 
 def _single(args: argparse.Namespace) -> int:
@@ -55,10 +46,14 @@ def _single(args: argparse.Namespace) -> int:
     if args.scenario is None or args.out is not None:
         raise UserError("give a SCENARIO, or --batch FILE --out DIR")
     scenario = load(args.scenario, {} if args.seed is None else {"run.seed": args.seed})
-    if scenario.run.world != "sim":
-        raise UserError(f"{args.scenario}: run.world: found {scenario.run.world!r}; measure is for \"sim\"")
+    _only_sim(scenario.run.world, f"{args.scenario}: ")
     print(json.dumps(_Measure().measured(scenario)))
     return 0
+
+
+def _only_sim(world: str, place: str = "") -> None:
+    if world != "sim":
+        raise UserError(f'{place}run.world: found "{world}"; measure is for "sim"')
 
 
 class _Measure:
@@ -79,8 +74,14 @@ class _Measure:
             table = tables
             for section in sections:
                 table = table.setdefault(section, {})
+                if not isinstance(table, dict):
+                    raise UserError(f"{key}: found beside {section!r}, which is its table; give one of them")
+            if last in table:
+                raise UserError(f"{key}: found beside keys that it is the table of; give one of them")
             table[last] = value
-        return {"parameters": values} | self.measured(topologies.build(tables))
+        scenario = topologies.build(tables)
+        _only_sim(scenario.run.world)
+        return {"parameters": values} | self.measured(scenario)
 
     def measured(self, scenario) -> dict:
         """`numbers` (nan as null), `records` by kind, `involved`: brokers of each link lost from the warm-up on, `cpu` in s."""

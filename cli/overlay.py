@@ -3,7 +3,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from cli.errors import UserError
@@ -25,19 +27,35 @@ def run(args: argparse.Namespace) -> int:
     """0: done; 1: a run of the batch failed, which its file tells; 2: nothing could be started."""
     from emulation.overlay import OverlayError
     from emulation.overlay.batch import batch
+    from emulation.overlay.network import Storm
 
-    try:
-        if args.batch is None:
-            return _single(args)
+    if args.batch is not None:
         if args.out is None or args.parameters or args.json:
             raise UserError("--batch FILE goes with --out DIR, and with nothing else")
-        args.out.mkdir(parents=True, exist_ok=True)
-        with sys.stdin if args.batch == "-" else open(args.batch, encoding="utf-8") as lines:
-            return FAILED if batch(lines, args.out) else 0
+        return run_batch(args, batch)
+    if args.out is not None:
+        raise UserError("--out DIR goes with --batch FILE; one run is printed, with --json all of it")
+    try:
+        return _single(args)
     except OverlayError as error:
         raise UserError(str(error)) from None
+    except Storm as error:
+        raise UserError(f"{error}; a shorter duration, fewer dispatchers or a lower publish would do") from None
+
+
+def run_batch(args: argparse.Namespace, batch: Callable[[Iterable[str], Path], int]) -> int:
+    """The lines of --batch through `batch`, into --out. 0, or FAILED; UserError for what cannot be read or written."""
+    from emulation.overlay import OverlayError
+
+    try:
+        given = args.batch if args.batch != "-" else sys.stdin.fileno() if sys.stdin else os.devnull
+        with open(given, encoding="utf-8", closefd=isinstance(given, str)) as lines:
+            args.out.mkdir(parents=True, exist_ok=True)
+            return FAILED if batch(lines, args.out) else 0
+    except OverlayError as error:
+        raise UserError(f"{'standard input' if args.batch == '-' else args.batch}: {error}") from None
     except OSError as error:
-        raise UserError(f"{error.filename}: {error.strerror}") from None
+        raise UserError(f"{error.filename or args.batch}: {error.strerror}") from None
 
 
 def _single(args: argparse.Namespace) -> int:
@@ -48,8 +66,10 @@ def _single(args: argparse.Namespace) -> int:
     values = {}
     for given in args.parameters:
         key, equals, value = given.partition("=")
-        if not equals:
+        if not key or not equals:
             raise UserError(f"{given}: no parameter; write KEY=VALUE, e.g. protocol=informed")
+        if key in values:
+            raise UserError(f"{key}: found twice, as {values[key]!r} and {value!r}; give it once")
         values[key] = value
     result = overlay.run(overlay.Parameters.of(values))
     print(json.dumps(result) if args.json else _told(result, cost))
@@ -58,14 +78,16 @@ def _single(args: argparse.Namespace) -> int:
 
 def _told(result: dict, cost) -> str:
     """What a person wants to know of one run. `cost`: the module that counts it."""
-    parameters, changes = result["parameters"], max(result["reconfigurations"], 1)
+    parameters, changes = result["parameters"], result["reconfigurations"]
+    each = "per reconfiguration" if changes else "in the whole run"
     lines = [f"{parameters['protocol']}, {parameters['dispatchers']} dispatchers, seed {parameters['seed']}: "
              f"{result['reconfigurations']} reconfigurations, {result['link_messages']:,} messages, "
-             f"{result['cpu']:.2f} s", "", f"{'per reconfiguration':<20}{'messages':>10}{'normalized':>12}"]
+             f"{result['cpu']:.2f} s", "", f"{each:<20}{'messages':>10}{'normalized':>12}"]
     for name, messages, normalized in cost.parts(result):
-        lines.append(f"{name:<20}{messages / changes:>10.2f}{normalized / changes:>12.2f}")
-    lines.append(f"{'all':<20}{'':>10}{cost.normalized(result) / changes:>12.2f}")
-    lines.append(f"dispatchers involved: {100 * cost.involved(result):.1f} %")
+        lines.append(f"{name:<20}{messages / (changes or 1):>10.2f}{normalized / (changes or 1):>12.2f}")
+    lines.append(f"{'all':<20}{'':>10}{cost.normalized(result) / (changes or 1):>12.2f}")
+    if changes:
+        lines.append(f"dispatchers involved: {100 * cost.involved(result):.1f} %")
     if sum(result["due"]):
         lines.append(f"delivered: {sum(result['made']):,} of {sum(result['due']):,}")
     if result["recovery"]:

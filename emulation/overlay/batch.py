@@ -3,14 +3,15 @@
 Of the overlay, or of any other `run` (cli/measure.py).
 
 A sweep (analysis/reproduction) starts this as a subprocess, to save the start-up per run. A result file is
-one line `roamcast-overlay 1 SHA256`, then what run() returned as JSON, of which SHA256 is the digest. It
-appears whole or not at all.
+one line `roamcast-overlay 1 SHA256`, then what run() returned as JSON, of which SHA256 is the digest, with the
+`key` that names the file. It appears whole or not at all.
 """
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+import re
 import signal
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -24,6 +25,7 @@ from emulation.overlay.run import run
 
 MAGIC = "roamcast-overlay 1"
 LONGEST = 1800  # s that one run may take; then the process is ended by SIGALRM
+_KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # the stem of a file in the folder, and nowhere else
 
 
 def overlay(values: dict) -> dict:
@@ -35,14 +37,10 @@ def batch(lines: Iterable[str], out: Path, one: Callable[[dict], dict] = overlay
           rooms: Iterable[ModuleType] = (node, emulation.overlay)) -> int:
     """Do `one` of each line, a JSON object {"key": file stem, "parameters": {...}}, and write out/KEY.json; prints a
     line `begins KEY` and `ended KEY` for each. A run that fails leaves {"failed": why}. Stops when the process
-    that started this one is gone. `rooms`: packages whose code decides the results. Returns how many failed; OverlayError for a line that cannot be read."""
+    that started this one is gone. `rooms`: packages whose code decides the results. Returns how many failed. All lines
+    are read first: OverlayError for one that will not do, and nothing has been run."""
     parent, failed, version = os.getppid(), 0, code(tuple(rooms))
-    for number, line in enumerate(lines, 1):
-        try:
-            given = json.loads(line)
-            key, values = str(given["key"]), dict(given["parameters"])
-        except (ValueError, KeyError, TypeError):
-            raise OverlayError(f"line {number}: no JSON object with key and parameters: {line[:60]!r}") from None
+    for key, values in _read(lines).items():
         print(f"begins {key}", flush=True)
         signal.alarm(LONGEST)
         try:
@@ -51,19 +49,48 @@ def batch(lines: Iterable[str], out: Path, one: Callable[[dict], dict] = overlay
             result = {"parameters": values, "failed": f"{type(error).__name__}: {error}"}
             failed += 1
         signal.alarm(0)
-        keep(out / f"{key}.json", result | {"code": version})
+        keep(out / f"{key}.json", result | {"key": key, "code": version})
         print(f"ended {key}", flush=True)
         if os.getppid() != parent:
             break
     return failed
 
 
+def _read(lines: Iterable[str]) -> dict[str, dict]:
+    """The runs by their keys, in the order of the lines; empty lines are passed over."""
+    found: dict[str, dict] = {}
+    number = 0
+    try:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                given = json.loads(line)
+                key, values = given["key"], dict(given["parameters"])
+            except (ValueError, KeyError, TypeError, RecursionError):
+                raise OverlayError(f"line {number}: no JSON object with key and parameters: {line[:60]!r}") from None
+            if not isinstance(key, str) or not _KEY.fullmatch(key):
+                raise OverlayError(f"line {number}: key: found {str(key)[:60]!r}; the name of a file without a folder: up "
+                                   "to 100 letters, digits, _, . and -")
+            if key in found:
+                raise OverlayError(f"line {number}: key: found {key!r} again; one for each run, as it names the result")
+            found[key] = values
+    except UnicodeDecodeError:
+        raise OverlayError(f"line {number + 1}: not text in UTF-8; give a line of JSON a run") from None
+    return found
+
+
 def keep(path: Path, result: dict) -> None:
+    """Raises OSError, which names the file."""
     body = json.dumps(result, separators=(",", ":"))
     digest = hashlib.sha256(body.encode()).hexdigest()
     unfinished = path.with_suffix(f".{os.getpid()}")
-    unfinished.write_text(f"{MAGIC} {digest}\n{body}\n")
-    os.replace(unfinished, path)
+    try:
+        unfinished.write_text(f"{MAGIC} {digest}\n{body}\n")
+        os.replace(unfinished, path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 @cache

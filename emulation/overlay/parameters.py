@@ -6,7 +6,6 @@ default (publish = 0), as in the paper's figures on subscription tables.
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -24,6 +23,8 @@ RECOVERY = ("recovery", "gossip_interval", "gossip_adaptive", "gossip_forward", 
             "cache_bytes", "cache_lifetime", "cache_eviction")
 
 
+MOST_CHANGES = 1e7  # reconfigurations times dispatchers: each looks for a path through them
+MOST_SUBSCRIPTIONS = 1e6  # they are all drawn before the run
 WANTED = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
@@ -95,18 +96,31 @@ class Parameters:
                 ("bandwidth", 1e3, 1e12), ("churn", 0, 1000), ("pattern_bits", 1, 1e6), ("event_bits", 1, 1e6),
                 ("control_bits", 1, 1e6), ("number_bits", 1, 1e6)):
             found = getattr(self, key)
-            if not math.isfinite(found) or not least <= found <= most:
-                raise OverlayError(f"{key}: found {found:g}; from {least:g} to {most:g}")
+            if not least <= found <= most:  # nor is nan
+                raise OverlayError(f"{key}: found {_shown(found)}; from {_shown(least)} to {_shown(most)}")
         for key in RECOVERY:
             if key in LIMITS and not LIMITS[key][0] <= getattr(self, key) <= LIMITS[key][1]:
                 low, high = LIMITS[key]
-                raise OverlayError(f"{key}: found {getattr(self, key):g}; from {low:g} to {high:g}")
+                raise OverlayError(f"{key}: found {_shown(getattr(self, key))}; from {_shown(low)} to {_shown(high)}")
+        self._bounded()
         if self.strategy != "subscription" and self.recovery != "none":
             raise OverlayError(f"recovery: found {self.recovery!r} with strategy {self.strategy!r}; it needs the tables of "
                                "strategy subscription")
         if self.strategy != "subscription" and self.protocol != "strawman":
             raise OverlayError(f"protocol: found {self.protocol!r} with strategy {self.strategy!r}, which has no "
                                "subscription tables to reconcile; leave protocol at strawman")
+
+    def _bounded(self) -> None:
+        """Each key in its bounds may still make a run that takes days, or all memory, before its first message."""
+        changes = self.rate * (self.last - self.first)
+        if changes * self.dispatchers > MOST_CHANGES:
+            raise OverlayError(f"rate: found {_shown(self.rate)}, so {changes:,.0f} reconfigurations among {self.dispatchers} "
+                               f"dispatchers; at most {MOST_CHANGES / self.dispatchers:,.0f}: a lower rate, or last nearer to first")
+        subscribers = self.subscribers * self.dispatchers
+        drawn = subscribers * (self.patterns + (1 - self.core) * self.churn * self.duration)
+        if drawn > MOST_SUBSCRIPTIONS:
+            raise OverlayError(f"patterns: found {self.patterns}, with churn {_shown(self.churn)} {drawn:,.0f} subscriptions; at most "
+                               f"{MOST_SUBSCRIPTIONS:,.0f}: fewer patterns, subscribers or dispatchers, or less churn")
 
     @classmethod
     def of(cls, values: Mapping[str, object]) -> Parameters:
@@ -122,8 +136,8 @@ class Parameters:
                 value = {"true": True, "false": False}.get(value, value)
             try:
                 chosen[key] = kind(value)
-                exact = kind is str or float(value) == chosen[key]
-            except (TypeError, ValueError):
+                exact = kind is str or isinstance(value, str) or value == chosen[key]
+            except (TypeError, ValueError, OverflowError):
                 exact = False
             if not exact or isinstance(value, bool) != (kind is bool):
                 raise OverlayError(f"{key}: found {value!r}; {WANTED[kind]}")
@@ -131,3 +145,8 @@ class Parameters:
 
     def as_dict(self) -> dict[str, object]:
         return dataclasses.asdict(self)
+
+
+def _shown(number: float) -> str:
+    """As a person would write it: a whole number with all its digits."""
+    return str(number) if isinstance(number, int) else f"{number:.15g}"

@@ -313,6 +313,14 @@ def test_every_message_of_recovery_has_a_size():
     ({"gossip_adaptive": "maybe"}, "gossip_adaptive: found 'maybe'; true or false"),
     ({"gossip_adaptive": 1}, "gossip_adaptive: found 1; true or false"),
     ({"rate": True}, "rate: found True; a number"),
+    ({"cache_bytes": float("inf")}, "cache_bytes: found inf; a whole number"),
+    ({"dispatchers": 10**30}, f"dispatchers: found {10**30}; from 4 to 5000"),
+    ({"rate": 10**400}, "rate: found 1000"),
+    ({"seed": 2**32}, "seed: found 4294967296; from 0 to 4294967295"),
+    # each in its bounds, and together days or all memory before the first message
+    ({"dispatchers": 5000, "rate": 1000, "duration": 600, "last": 600}, "rate: found 1000, so 597,000 reconfigurations .*; at most 2,000"),
+    ({"dispatchers": 5000, "subscribers": 1, "available": 4096, "patterns": 4096}, "patterns: found 4096, .* 20,480,000 subscriptions"),
+    ({"core": 0, "churn": 1000, "duration": 600}, "with churn 1000 12,000,140 subscriptions; at most 1,000,000"),
     ({"rate": float("nan")}, "rate: found nan"),
     ({"strategy": "event", "protocol": "path"}, "no subscription tables to reconcile"),
 ])
