@@ -1,8 +1,10 @@
 """Events that went where nobody wanted them: the messages that the papers call misrouted.
 
 cugola-frey-murphy-picco-dynamic-topology, section V-C.1: a message of an event is misrouted when neither the
-broker that gets it nor any behind it has a client that wants the event. Here a broker wants what it
-delivered. A message that was lost on its link is not known to be misrouted, nor are those that led to it.
+broker that gets it nor any behind it has a client that wants the event. Here a broker wants what it delivered, and
+what it took in for a client that roams, which is its client until its session is over: the event may have come to
+the client by another broker, which fetched it, or not at all. A message that was lost on its link is not known to be
+misrouted, nor are those that led to it.
 """
 from __future__ import annotations
 
@@ -16,14 +18,16 @@ from pyspark.sql import functions as F
 _SCHEMA = "sent long, misrouted long"
 
 
-def misrouted(tables: dict[str, DataFrame], attached: pd.DataFrame | None = None) -> dict[str, int]:
+def misrouted(tables: dict[str, DataFrame], attached: pd.DataFrame | None = None,
+              sessions: pd.DataFrame | None = None) -> dict[str, int]:
     """`sent` and `misrouted` messages of events over tree links in the whole run, retransmissions not counted.
 
-    `attached` is roaming.attachments, where clients roam: what comes to a client was wanted by its broker, and what a
-    client publishes begins at its broker.
+    `attached` is roaming.attachments and `sessions` roaming.sessions, where clients roam: what comes to a client was wanted
+    by its broker, and by those that held its subscriptions meanwhile; what a client publishes begins at its broker.
     """
     delivered = tables["delivered"]
     if attached is not None:
+        keeping = _kept(tables, sessions)
         at = F.broadcast(delivered.sparkSession.createDataFrame(
             attached[["device", "broker", "up", "down"]], "device long, broker long, up double, down double"))
         delivered = (delivered.join(at, (F.col("node") == F.col("device")) & F.col("t").between(F.col("up"), F.col("down")),
@@ -34,10 +38,21 @@ def misrouted(tables: dict[str, DataFrame], attached: pd.DataFrame | None = None
             .unionByName(tables["event_dropped"].select("event", "node", "link").withColumn("end", F.lit("lost"))))
     if attached is not None:
         over = over.unionByName(tables["forwarded"].where(F.col("from").isNull()).select(
-            "event", "node", F.lit(None).cast("string").alias("link"), F.lit("begun").alias("end")))
+            "event", "node", F.lit(None).cast("string").alias("link"), F.lit("begun").alias("end"))).unionByName(keeping)
     events = over.groupBy("event").agg(F.collect_list(F.struct("node", "link", "end")).alias("ways"))
     row = events.mapInPandas(_count, _SCHEMA).agg(F.sum("sent").alias("sent"), F.sum("misrouted").alias("misrouted")).collect()[0]
     return {"sent": row.sent or 0, "misrouted": row.misrouted or 0}
+
+
+def _kept(tables: dict[str, DataFrame], sessions: pd.DataFrame) -> DataFrame:
+    """`event`, `node`, `link`, `end`: brokers that an event reached for a client that had it by another, or never."""
+    delivered = tables["delivered"].select("event", "node", "t", "published")
+    held = F.broadcast(delivered.sparkSession.createDataFrame(
+        sessions[["device", "broker", "up", "down"]], "device long, broker long, up double, down double"))
+    meanwhile = (F.col("node") == F.col("device")) & (F.col("up") <= F.col("t")) & (F.col("down") >= F.col("published"))
+    return (delivered.join(held, meanwhile).select("event", F.col("broker").alias("node"))
+            .unionByName(tables["buffer_dropped"].select("event", "node"))
+            .select("event", "node", F.lit(None).cast("string").alias("link"), F.lit("wanted").alias("end")))
 
 
 def _count(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:

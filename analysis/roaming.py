@@ -6,7 +6,9 @@ client only; it stands in the scenario's `workload.roam`, and everywhere else by
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,20 +27,43 @@ ATTACHED = ["device", "broker", "link", "up", "down"]
 
 def attachments(tables: dict[str, DataFrame], lives: pd.DataFrame, end: float) -> pd.DataFrame:
     """`device`, `broker`, `link` ("@device-broker.turn"), `up`, `down`: when a device was attached to a broker."""
-    begun = tables["moved_in"].select("node", "turn", "t", "broker", F.lit(True).alias("rises"))
-    over = tables["moved_out"].select("node", "turn", "t", "broker", F.lit(False).alias("rises"))
-    both = begun.unionByName(over).toPandas().sort_values(["node", "t", "rises"], kind="stable")
-    rows = []
-    for device, own in both.groupby("node"):
-        deaths = lives.loc[lives["node"] == device, "down"].to_numpy(float)
+    return attached(_told(tables, "moved_in", "moved_out", ["turn", "broker"]), lives, end)
+
+
+def attached(told: pd.DataFrame, lives: pd.DataFrame, end: float) -> pd.DataFrame:
+    """`attachments` from `node`, `turn`, `t`, `broker` of `moved_in` (`rises`) and of `moved_out`."""
+    rows = [(int(move.node), int(move.broker), f"@{int(move.node)}-{int(move.broker)}.{int(move.turn)}", move.t, down)
+            for move, down in _spans(told, ["node"], lives, end)]
+    return pd.DataFrame(rows, columns=ATTACHED).astype(
+        {"device": "int64", "broker": "int64", "link": object, "up": float, "down": float})
+
+
+def sessions(tables: dict[str, DataFrame], lives: pd.DataFrame, end: float) -> pd.DataFrame:
+    """`device`, `broker`, `up`, `down`: when a broker held the subscriptions of a device, attached or away."""
+    return held(_told(tables, "session_opened", "session_closed", ["device"]), lives, end)
+
+
+def held(told: pd.DataFrame, lives: pd.DataFrame, end: float) -> pd.DataFrame:
+    """`sessions` from `node`, `device`, `t` of `session_opened` (`rises`) and of `session_closed`."""
+    rows = [(int(one.device), int(one.node), one.t, down) for one, down in _spans(told, ["node", "device"], lives, end)]
+    return pd.DataFrame(rows, columns=["device", "broker", "up", "down"]).astype(
+        {"device": "int64", "broker": "int64", "up": float, "down": float})
+
+
+def _told(tables: dict[str, DataFrame], begins: str, ends: str, fields: list[str]) -> pd.DataFrame:
+    return tables[begins].select("node", "t", *fields, F.lit(True).alias("rises")).unionByName(
+        tables[ends].select("node", "t", *fields, F.lit(False).alias("rises"))).toPandas()
+
+
+def _spans(told: pd.DataFrame, by: list[str], lives: pd.DataFrame, end: float) -> Iterator[tuple[Any, float]]:
+    """Each row that rises, with the time (s) of the next of its group, or when its host's life or the run ended."""
+    deaths = {node: own["down"].to_numpy(float) for node, own in lives.groupby("node")}
+    for _, own in told.sort_values(["node", "t", "rises"], kind="stable").groupby(by):
         moves = list(own.itertuples(index=False))
         for place, move in enumerate(moves):
             if move.rises:
-                later = [m.t for m in moves[place + 1:]][:1] + [t for t in deaths if t >= move.t] + [end]
-                rows.append((int(device), int(move.broker), f"@{int(device)}-{int(move.broker)}.{int(move.turn)}", move.t,
-                             min(later)))
-    return pd.DataFrame(rows, columns=ATTACHED).astype(
-        {"device": "int64", "broker": "int64", "link": object, "up": float, "down": float})
+                later = [m.t for m in moves[place + 1:]][:1] + [t for t in deaths.get(move.node, ()) if t >= move.t] + [end]
+                yield move, min(later)
 
 
 def as_links(attached: pd.DataFrame) -> pd.DataFrame:

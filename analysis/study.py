@@ -101,10 +101,11 @@ def _studied(spark: SparkSession, run: Run) -> Study:
             getattr(spans, name).to_parquet(run.tables / f"{name}.parquet", index=False)
         hosts = 1 + max([len(run.hosts) - 1, *found.nodes, int(spans.radio_links[["tail", "head"]].to_numpy().max(initial=-1))])
         attached = roaming.attachments(tables, spans.lives, end) if run.roaming or found.counts.get("moved_in") else None
+        sessions = None if attached is None else roaming.sessions(tables, spans.lives, end)
         lives, contacts = _brokers(run, spans.lives, spans.contacts, attached)
         fields["shape"] = pool.submit(tree.over_time, lives, contacts, spans.tree_links, run.ended, hosts)
         fields["outages"] = pool.submit(outages.outages, spans.tree_links, contacts, lives, end)
-        fields["misrouted"] = pool.submit(misrouted, tables, attached)
+        fields["misrouted"] = pool.submit(misrouted, tables, attached, sessions)
         fields["moves"] = pool.submit(lambda: None if attached is None else roaming.moves(run, tables, attached))
         held = _spread(spark, spans.held, "node long, client string, hash string")
         events = published(tables).cache()

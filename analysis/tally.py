@@ -2,8 +2,8 @@
 
 A sweep of many runs needs a few numbers of each and nothing to look at. The definitions are those of the analysis,
 and so are most of the functions (intervals, bound, misrouted, overhead); what is a join there is a loop here.
-tests/analysis/test_tally.py holds that the numbers are equal to those of `study` of the same run. For worlds that record
-the radio's truth: `sim`.
+tests/analysis/test_tally.py holds that the numbers are equal to those of `study` of the same run. Why events were lost and
+what moves of clients cost it does not tell. For worlds that record the radio's truth: `sim`.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from analysis import misrouted, overhead
+from analysis import misrouted, overhead, roaming
 from analysis.bound import ContactGraph
 from analysis.breakdown import RECORDED
 from analysis.constraints import matches
@@ -33,7 +33,7 @@ CHANGES = {
     "subscribed": ("want", "", None, "client", "hash", True), "unsubscribed": ("want", "", None, "client", "hash", False),
 }
 KEPT = {*CHANGES, "published", "delivered", "duplicate", "forwarded", "event_dropped", "repair_ended", "traffic",
-        "radio_traffic"}
+        "radio_traffic", "moved_in", "moved_out", "session_opened", "session_closed", "buffer_dropped"}
 Record = tuple[float, int, dict]  # t in s, node, fields
 Span = tuple[float, float]  # s
 
@@ -64,6 +64,7 @@ class Tally:
         self.ended, self.warm_up, self.grace, self.deadline = run.duration, run.warm_up, run.grace, run.deadline
         first, last = run.window
         self.window = (first, max(first, min(last, run.duration - run.deadline)))
+        self.roams = bool(scenario.workload.roam)
         self.treeless = scenario.node.tree == "none" or scenario.node.strategy == "flood"
         self.counts: Counter[str] = Counter()  # records by kind
         self._of: dict[str, list[Record]] = {kind: [] for kind in KEPT}
@@ -83,8 +84,8 @@ class Tally:
         spans = self._intervals()
         due = list(self._expected(spans))
         return {**self._delivery(due, spans, known or Known()), **self._safety(spans),
-                **self._overhead(-1.0), "repairs": self._repairs(), "healed": self.counts["table_healed"],
-                **{f"paid_{key}": value for key, value in self._overhead(self.warm_up).items()}}
+                **self._overhead(-1.0, spans), "repairs": self._repairs(), "healed": self.counts["table_healed"],
+                **{f"paid_{key}": value for key, value in self._overhead(self.warm_up, spans).items()}}
 
     # ---- intervals ----------------------------------------------------------------------------------------
     def _intervals(self) -> Intervals:
@@ -177,11 +178,11 @@ class Tally:
         return {"twice": sum(seen.values()) - len(seen), "unpublished": early, "unsubscribed": unwanted}
 
     # ---- overhead -----------------------------------------------------------------------------------------
-    def _overhead(self, since: float) -> dict[str, float]:
+    def _overhead(self, since: float, spans: Intervals) -> dict[str, float]:
         """Of what was sent after `since` s; -1 for the whole run. As the analysis has it, per type by overhead.normalized."""
         sent = _by_type(record for record in self._of["traffic"] if record[0] > since)
         messages, octets = int(sent["messages"].sum()), int(sent["bytes"].sum())
-        over, wasted = self._misrouted(since)
+        over, wasted = self._misrouted(since, spans)
         weighed = sent.assign(cost=overhead.normalized(sent, wasted))[sent["type"].isin(weights())]
         cost = float(weighed["cost"].sum(skipna=False)) if len(weighed) and not self.treeless else np.nan
         lost = {}
@@ -198,19 +199,44 @@ class Tally:
                 "misrouted_share": share(wasted, over), "bytes_per_host_second": share(octets, self.hosts * span),
                 "duplicates": sum(t > since for t, _, _ in self._of["duplicate"]), "airtime_share": share(airtime, span)}
 
-    def _misrouted(self, since: float) -> tuple[int, int]:
+    def _misrouted(self, since: float, spans: Intervals) -> tuple[int, int]:
         """(messages, misrouted ones) of events published after `since` s."""
         events = self._events
         ways: dict[str, list[tuple[int, str | None, str]]] = defaultdict(list)
         for t, node, fields in self._of["forwarded"]:
             ways[fields["event"]] += [(node, link, "sent") for link in fields["to"]]
-        for t, node, fields in self._of["delivered"]:
-            ways[fields["event"]].append((node, None, "wanted"))
+        for event, node in self._wanted(spans) if self.roams else ((fields["event"], node)
+                                                                   for _, node, fields in self._of["delivered"]):
+            ways[event].append((node, None, "wanted"))
         for t, node, fields in self._of["event_dropped"]:
             ways[fields["event"]].append((node, fields["link"], "lost"))
+        if self.roams:
+            for t, node, fields in self._of["forwarded"]:
+                if fields["from"] is None:
+                    ways[fields["event"]].append((node, None, "begun"))
         counted = [misrouted.count(int(event.partition(".")[0]), of) for event, of in ways.items()
                    if since < 0 or event in events and events[event].at > since]
         return sum(sent for sent, _ in counted), sum(wasted for _, wasted in counted)
+
+    def _wanted(self, spans: Intervals) -> Iterator[tuple[str, int]]:
+        """(event, broker that had a client that wants it), where clients roam; see misrouted.py."""
+        at, held = defaultdict(list), defaultdict(list)
+        for device, broker, _, up, down in roaming.attached(
+                self._told("moved_in", "moved_out", ["turn", "broker"]), spans.lives, self.ended).itertuples(index=False):
+            at[device].append((broker, up, down))
+        for device, broker, up, down in roaming.held(
+                self._told("session_opened", "session_closed", ["device"]), spans.lives, self.ended).itertuples(index=False):
+            held[device].append((broker, up, down))
+        for t, node, fields in self._of["delivered"]:
+            brokers = [broker for broker, up, down in at[node] if up <= t <= down] or [node]
+            brokers += [broker for broker, up, down in held[node] if up <= t and down >= fields["published"]]
+            yield from ((fields["event"], broker) for broker in brokers)
+        yield from ((fields["event"], node) for _, node, fields in self._of["buffer_dropped"])
+
+    def _told(self, begins: str, ends: str, names: list[str]) -> pd.DataFrame:
+        rows = [(node, t, *(fields[name] for name in names), kind == begins)
+                for kind in (begins, ends) for t, node, fields in self._of[kind]]
+        return pd.DataFrame(rows, columns=["node", "t", *names, "rises"])
 
     def _repairs(self) -> float:
         if self.treeless:

@@ -26,13 +26,16 @@ CHURN = WALK | {"faults": [
         "publish": [{"hosts": [9, 10], "at": 3, "every": 0.5, "event": {"heat": 3, "wet": True}},
                     {"hosts": [9], "at": 3, "every": 2, "event": {"heat": "3"}}]},
     "radio": {"loss": 0.05, "links": [{"from": 1, "to": 2, "loss": 1.0}]}}
+ROAM = WALK | {"run": WALK["run"] | {"duration": 60}, "workload": WALK["workload"] | {"roam": [10, 11, 12, 13]}, "faults": [
+    {"at": 20, "host": 4, "action": "crash"}, {"at": 30, "host": 4, "action": "start"}, {"at": 25, "host": 11, "action": "crash"},
+    {"at": 28, "host": 11, "action": "start"}]}
 NARROW = {"run": {"duration": 30, "warm_up": 5, "deadline": 2, "capture": False, "window": [6, 29]}}
 
 
 @pytest.mark.parametrize("given", [
     WALK | {"node": {"reconcile": "informed"}}, CHURN, WALK | NARROW | {"node": {"tree": "none", "strategy": "flood"}},
-    WALK | {"node": {"strategy": "event"}, "workload": {"kinds": 0, "subscriptions": 0}}],
-    ids=["informed", "churn", "flood", "nothing"])
+    WALK | {"node": {"strategy": "event"}, "workload": {"kinds": 0, "subscriptions": 0}}, ROAM],
+    ids=["informed", "churn", "flood", "nothing", "roaming"])
 def test_numbers_are_those_of_the_analysis(study, tmp_path, given):
     scenario = topologies.build(_copy(given))
     studied = study(runner.run(scenario, tmp_path / "run")).numbers
@@ -45,6 +48,10 @@ def test_numbers_are_those_of_the_analysis(study, tmp_path, given):
         assert numbers[key] == pytest.approx(studied[key], rel=1e-9, nan_ok=True), key
     if given is CHURN:
         assert numbers["expected"] > 500 and numbers["delivered"] < numbers["expected"]
+    if given is ROAM:
+        assert studied["roam_moves"] > 10 and studied["lost_handoff"] > 0 and 0 < numbers["misrouted_share"] < 0.1
+        without = {key for key in studied if key not in numbers}
+        assert {"lost_handoff", "lost_partitioned", "roam_moves", "roam_away"} <= without  # docs/analysis.md says so
 
 
 def test_a_bound_is_kept_for_the_same_movement_only(monkeypatch):
