@@ -38,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="which link takes a broken one's place, which the paper does not say: any that "
                              "reconnects, any that shares an old end, or what an old end by chance finds (default: "
                              "seeker)")
-    parser.add_argument("--out", type=Path, default=Path("reproduction"), metavar="DIR",
-                        help="results, drawings and page; what is there is not run again (default: reproduction)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="results, drawings and page of one evaluation; what is "
+                        "there is not run again (default: reproduction/ and its name)")
     parser.add_argument("--master", metavar="URL", help="Spark master (default: embedded); it must reach DIR")
 
 
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     began = time.monotonic()
     try:
         with _progress() as report:
-            found = reproduce(evaluation, args.out, args.figure or (), args.seeds, args.master, args.replacement, report)
+            found = reproduce(evaluation, args.out or Path("reproduction") / args.paper, args.figure or (), args.seeds, args.master, args.replacement, report)
     except AnalysisError as error:
         raise UserError(str(error)) from None
     print(f"{found.done} runs in {time.monotonic() - began:.0f} s"

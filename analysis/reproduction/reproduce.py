@@ -1,19 +1,23 @@
 """The whole way: which runs are missing, the sweep, the points, the drawings, the page.
 
-Everything is in one folder: results/ (a file a run), figure-*.csv, figure-*.svg, figure-*.png, verdicts.csv and
-reproduction.html. Starting again does only what is missing or damaged.
+Everything is in one folder: evaluation (its name), results/ (a file a run), figure-*.csv, figure-*.svg,
+figure-*.png, verdicts.csv and reproduction.html. Starting again does only what is missing or damaged.
 """
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable
+import fcntl
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from analysis.errors import AnalysisError
 from analysis.reproduction import draw, page, results, sweep, tables, verdicts
 from analysis.reproduction.evaluation import Evaluation
-from analysis.session import session
+from analysis.session import check_master, session
+
+MOST_SEEDS = 1000  # a point; all runs are listed before the first
 
 
 class Outcome(NamedTuple):
@@ -31,22 +35,53 @@ def reproduce(evaluation: Evaluation, out: Path, figures: Iterable[int | str] = 
     """Figures of an evaluation, all unless given, into `out`. `report(done, of)` hears of the runs. Raises
     AnalysisError, one line."""
     chosen = _chosen(evaluation, figures)
-    if seeds < 1:
-        raise AnalysisError(f"seeds: found {seeds}; at least 1, and 2 for confidence intervals")
+    if not 1 <= seeds <= MOST_SEEDS:
+        raise AnalysisError(f"seeds: found {seeds}; from 1 to {MOST_SEEDS}, and 2 at least for confidence intervals")
+    check_master(master)
+    try:
+        with _alone(evaluation, out) as folder:
+            return _reproduce(evaluation, out, folder, chosen, seeds, master, {"replacement": rule}, report)
+    except OSError as error:
+        raise AnalysisError(f"{error.filename or out}: cannot be written: {error.strerror}; what is done is kept") from None
+
+
+@contextmanager
+def _alone(evaluation: Evaluation, out: Path) -> Iterator[Path]:
+    """The folder of the results. One process at a time works in `out`, for one evaluation: its file `evaluation`
+    holds the name, and is locked as long as this goes on."""
     folder = out / "results"
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        file = (out / "evaluation").open("a+", encoding="utf-8")
     except OSError as error:
-        raise AnalysisError(f"{folder}: cannot be made: {error.strerror}") from None
-    folder = folder.resolve()
-    panels, common = evaluation.of(chosen), {"replacement": rule}
+        raise AnalysisError(f"{error.filename}: cannot be made: {error.strerror}; give another --out") from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise AnalysisError(f"{out}: another `roamcast reproduce` works there; wait for its end, or give "
+                                "another --out") from None
+        except OSError:  # a file system that has no locks
+            pass
+        file.seek(0)
+        name = file.read(100).strip()
+        if name not in ("", evaluation.name):
+            raise AnalysisError(f"{out}: holds the evaluation {name!r}, whose page would be lost; give another --out")
+        if not name:
+            print(evaluation.name, file=file, flush=True)
+        results.tidy(folder)
+        yield folder.resolve()
+
+
+def _reproduce(evaluation: Evaluation, out: Path, folder: Path, chosen: tuple, seeds: int, master: str | None, common: dict,
+               report: Callable[[int, int], None]) -> Outcome:
+    panels = evaluation.of(chosen)
     todo, damaged, failed = results.missing(folder, sweep.runs(evaluation, panels, seeds, common))
     if todo:
         report(0, len(todo))
         sweep.sweep(session(master), evaluation, todo, folder, report)
     found = tables.build(evaluation, panels, seeds, common, folder)
-    unasked = set(map(str, evaluation.figures)) - set(map(str, chosen))
-    judged = [one for one in verdicts.judge(evaluation.claims, found) if one.figure not in unasked]
+    judged = _judged(evaluation, chosen, found)
     drawings = {}
     for panel in panels:
         if panel.drawn:
@@ -55,8 +90,15 @@ def reproduce(evaluation: Evaluation, out: Path, figures: Iterable[int | str] = 
     with (out / "verdicts.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerows([verdicts.Verdict._fields, *judged])
-    page.write(out / "reproduction.html", evaluation, panels, drawings, judged, found, seeds, rule)
+    page.write(out / "reproduction.html", evaluation, panels, drawings, judged, found, seeds, common["replacement"])
     return Outcome(out / "reproduction.html", judged, found, len(todo), damaged, failed)
+
+
+def _judged(evaluation: Evaluation, chosen: tuple, found: tables.Tables) -> list[verdicts.Verdict]:
+    """What is claimed of these figures, and of the whole as far as they tell."""
+    own, all_figures = set(map(str, chosen)), set(map(str, evaluation.figures))
+    return [one for one in verdicts.judge(evaluation.claims, found)
+            if one.figure in own or one.figure not in all_figures and (one.verdict != "unmeasured" or own == all_figures)]
 
 
 def _chosen(evaluation: Evaluation, figures: Iterable[int | str]) -> tuple[int | str, ...]:

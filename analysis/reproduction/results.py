@@ -17,7 +17,7 @@ MAGIC = "roamcast-overlay 1"
 
 
 class Damaged(ValueError):
-    """A file that is not as it was written."""
+    """A file that is not as it was written, or not the one that its name says."""
 
 
 def key(parameters: dict) -> str:
@@ -26,18 +26,31 @@ def key(parameters: dict) -> str:
 
 
 def read(path: Path) -> dict:
-    """A run's result. FileNotFoundError; Damaged when the file is not whole."""
+    """A run's result. FileNotFoundError; Damaged when the file is not whole, or is another run's."""
     head, _, body = path.read_text(encoding="utf-8", errors="replace").partition("\n")
     if head != f"{MAGIC} {hashlib.sha256(body.removesuffix(chr(10)).encode()).hexdigest()}":
         raise Damaged(f"{path.name}: its digest does not fit")
-    return json.loads(body)
+    result = json.loads(body)
+    if not isinstance(result, dict) or result.get("key", path.stem) != path.stem:
+        raise Damaged(f"{path.name}: is not the result of this run")
+    return result
 
 
 def keep(path: Path, result: dict) -> None:
     body = json.dumps(result, separators=(",", ":"))
     unfinished = path.with_suffix(f".{os.getpid()}")
-    unfinished.write_text(f"{MAGIC} {hashlib.sha256(body.encode()).hexdigest()}\n{body}\n")
-    os.replace(unfinished, path)
+    try:
+        unfinished.write_text(f"{MAGIC} {hashlib.sha256(body.encode()).hexdigest()}\n{body}\n")
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def tidy(folder: Path) -> None:
+    """Remove what a process left that was ended while it wrote."""
+    for path in folder.iterdir():
+        if path.suffix[1:].isdigit():
+            path.unlink(missing_ok=True)
 
 
 def missing(folder: Path, runs: Iterable[dict]) -> tuple[list[dict], int, int]:

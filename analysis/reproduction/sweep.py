@@ -15,12 +15,14 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from analysis.errors import AnalysisError
 from analysis.reproduction import results
 from analysis.reproduction.evaluation import Evaluation, Panel
 
 ROOT = Path(__file__).resolve().parents[2]
 BATCH = 20.0  # s of work that a subprocess gets at least, so that its start is no matter
 POLL = 0.5  # s
+REFUSED = 2  # the exit code of a subprocess that cannot work here, for what it says
 INTERRUPTED = (130, -2)  # how a subprocess ends that heard the same Ctrl-C: nothing failed
 
 
@@ -63,13 +65,14 @@ def batches(todo: list[dict], expense: Callable[[dict], float]) -> list[list[dic
 
 
 def sweep(spark, evaluation: Evaluation, todo: list[dict], folder: Path, report: Callable[[int, int], None]) -> None:
-    """Do these runs; `report(done, of)` is called now and then. A Ctrl-C ends the job and keeps what is done."""
+    """Do these runs; `report(done, of)` is called now and then. A Ctrl-C ends the job and keeps what is done. Raises
+    AnalysisError when results cannot be written, or Spark ends."""
     tasks = [(command(batch[0]), batch, str(folder)) for batch in batches(todo, evaluation.expense)]
-    context, errors = spark.sparkContext, []
+    context, errors, ended = spark.sparkContext, [], []
 
     def job() -> None:
         try:
-            context.parallelize(tasks, len(tasks)).map(run_batch).collect()
+            ended.extend(context.parallelize(tasks, len(tasks)).map(run_batch).collect())
         except Exception as error:  # told by the main thread
             errors.append(error)
 
@@ -83,8 +86,13 @@ def sweep(spark, evaluation: Evaluation, todo: list[dict], folder: Path, report:
     except KeyboardInterrupt:
         context.cancelAllJobs()
         raise
+    kept = "; what is done is kept, start again to go on"
     if errors:
-        raise errors[0]
+        told = [line.strip(" :") for line in str(errors[0]).splitlines() if line.strip(" :")]
+        raise AnalysisError(f"Spark ended the sweep: {told[0] if told else type(errors[0]).__name__}{kept}")
+    for _, problem in ended:
+        if problem:
+            raise AnalysisError(problem + kept)
 
 
 def _done(folder: Path, since: float) -> int:
@@ -92,8 +100,9 @@ def _done(folder: Path, since: float) -> int:
         return sum(entry.name.endswith(".json") and entry.stat().st_mtime >= since for entry in entries)
 
 
-def run_batch(task: tuple[str, list[dict], str]) -> int:
-    """On a Spark worker: the batch in a subprocess, or in several if it loses one. Returns runs that ended."""
+def run_batch(task: tuple[str, list[dict], str]) -> tuple[int, str]:
+    """On a Spark worker: the batch in a subprocess, or in several if it loses one. Returns how many runs ended, and
+    why no others can, as a full disk."""
     program, pending, folder = task[0], list(task[1]), Path(task[2])
     ended = 0
     while pending:
@@ -108,7 +117,12 @@ def run_batch(task: tuple[str, list[dict], str]) -> int:
         if not pending or done.returncode in (0, *INTERRUPTED):
             break
         said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
-        results.keep(folder / f"{results.key(pending[0])}.json", {
-            "parameters": pending[0], "failed": f"the process ended with {done.returncode} and said: {said[:200]}"})
+        if done.returncode == REFUSED:  # no fault of this run's
+            return ended, said.removeprefix("roamcast: ")
+        try:
+            results.keep(folder / f"{results.key(pending[0])}.json", {
+                "parameters": pending[0], "failed": f"the process ended with {done.returncode} and said: {said[:200]}"})
+        except OSError as error:
+            return ended, f"{folder}: {error.strerror}"
         pending = pending[1:]
-    return ended
+    return ended, ""

@@ -80,9 +80,14 @@ class _Reader:
             if result is None:
                 return None
             wanted = {quantity} if quantity in known.over_time else {quantity, *known.names}
-            for name in wanted:
-                ask = known.over_time.get(name)
-                self._values[key, name] = ask(result) if ask else known.scalar(name, result)
+            try:
+                for name in wanted:
+                    ask = known.over_time.get(name)
+                    self._values[key, name] = ask(result) if ask else known.scalar(name, result)
+            except (LookupError, TypeError, AttributeError) as error:
+                self._lacking(key, given, f"its file is of another version of the code and lacks {error}; remove "
+                                          f"{self.folder / key}.json to have it done again")
+                return None
         return self._values[key, quantity]
 
     def _read(self, key: str, given: dict) -> dict | None:
@@ -93,11 +98,7 @@ class _Reader:
         except (FileNotFoundError, results.Damaged):
             result, why = None, "not there"
         if why is not None:
-            self._known[key] = False
-            told = " ".join(f"{name}={value}" for name, value in given.items())
-            tables.missing.append(f"{told}: {why}")
-            if why != "not there":
-                tables.failures.add(f"{told}: {why}")
+            self._lacking(key, given, why)
             return None
         if key not in self._known:
             self._known[key] = True
@@ -105,9 +106,16 @@ class _Reader:
             tables.compared += "wrong" in result
             tables.wrong += result.get("wrong", 0)
             tables.messages += result.get("link_messages", 0)
-            tables.seconds += result["cpu"]
-            tables.codes.add(result["code"])
+            tables.seconds += result.get("cpu", 0.0)
+            tables.codes.add(result.get("code", "unknown"))
         return result
+
+    def _lacking(self, key: str, given: dict, why: str) -> None:
+        self._known[key] = False
+        told = " ".join(f"{name}={value}" for name, value in given.items())
+        self.tables.missing.append(f"{told}: {why}")
+        if why != "not there":
+            self.tables.failures.add(f"{told}: {why}")
 
 
 def _points(reader: _Reader, panel: Panel, series, x, given: list[dict]) -> None:

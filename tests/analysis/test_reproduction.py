@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import fcntl
+import hashlib
 import math
 import os
 import re
@@ -117,10 +119,16 @@ def test_a_sweep_is_resumed_and_damage_is_redone(tmp_path):
     files[1].write_bytes(before[files[1].name].replace(b'"SUB":{"messages":', b'"SUB":{"messages":1', 1))  # altered
     files[2].unlink()
     kept = files[3].stat().st_mtime_ns
+    files[4].write_bytes(before[files[5].name])  # another run's, and whole
+    for path, body in ((files[6], ""), (files[7], "[1]")):  # nothing, and JSON that is no result
+        digest = hashlib.sha256(body.encode()).hexdigest()
+        path.write_text(f"{results.MAGIC} {digest}\n{body}\n" if body else "")
+    (tmp_path / "results" / f"{files[2].stem}.4711").write_text("rest of a killed process")
     again = reproduce(SMALL_ONE, tmp_path, (14,), seeds=2)
-    assert (again.done, again.damaged) == (3, 2)
+    assert (again.done, again.damaged) == (6, 5)
     assert again.tables.points == points  # the same to the last bit
     assert files[3].stat().st_mtime_ns == kept
+    assert sorted((tmp_path / "results").iterdir()) == files
 
     more = reproduce(SMALL_ONE, tmp_path, (14,), seeds=3)
     assert more.done == 4
@@ -162,7 +170,7 @@ sys.exit(main(sys.argv[3:]))
     monkeypatch.setattr(sys, "executable", str(program))
     folder = tmp_path / "results"
     folder.mkdir()
-    assert sweep.run_batch(("overlay", given, str(folder))) == 2
+    assert sweep.run_batch(("overlay", given, str(folder))) == (2, "")
     found = [results.read(folder / f"{results.key(one)}.json") for one in given]
     assert ["failed" in one for one in found] == [False, True, False]
     assert "the process ended with -6" in found[1]["failed"]
@@ -173,8 +181,45 @@ def test_what_a_ctrl_c_ended_has_not_failed(tmp_path, monkeypatch):
     program.write_text("#!/bin/sh\ncat > /dev/null\nexit 130\n")
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
-    assert sweep.run_batch(("overlay", [SMALL | {"seed": 1}], str(tmp_path))) == 0
+    assert sweep.run_batch(("overlay", [SMALL | {"seed": 1}], str(tmp_path))) == (0, "")
     assert not list(tmp_path.glob("*.json"))
+
+
+def test_where_results_cannot_be_written_the_sweep_ends_with_a_line(tmp_path, monkeypatch):
+    """As on a full disk: no run is to blame, none is marked as failed, and the next ones are not tried."""
+    (tmp_path / "results").mkdir()
+    given = sweep.runs(SMALL_ONE, TINY, 1, {"replacement": "seeker"})
+    for one in given:
+        (tmp_path / "results" / f"{results.key(one)}.json").mkdir()
+    ended, problem = sweep.run_batch(("overlay", given, str(tmp_path / "results")))
+    assert ended == 0 and problem.endswith(".json: Is a directory")
+    assert all(path.is_dir() for path in (tmp_path / "results").iterdir())
+    monkeypatch.setattr(results, "missing", lambda folder, runs: (list(runs), 0, 0))
+    with pytest.raises(AnalysisError, match=r"\.json: Is a directory; what is done is kept, start again"):
+        reproduce(SMALL_ONE, tmp_path, (14,), seeds=1)
+
+
+def test_a_folder_is_of_one_evaluation_and_of_one_process_at_a_time(tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    with (out / "evaluation").open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(AnalysisError, match="out: another `roamcast reproduce` works there"):
+            reproduce(SMALL_ONE, out, (14,), seeds=1)
+        print("mobile", file=other)
+    with pytest.raises(AnalysisError, match="out: holds the evaluation 'mobile', whose page would be lost; give another"):
+        reproduce(SMALL_ONE, out, (14,), seeds=1)
+    (tmp_path / "file").touch()
+    with pytest.raises(AnalysisError, match="file/results: cannot be made: Not a directory; give another --out"):
+        reproduce(SMALL_ONE, tmp_path / "file", (14,), seeds=1)
+
+
+def test_a_result_of_another_version_of_the_code_is_a_missing_point_that_says_so(tmp_path):
+    for given in sweep.runs(SMALL_ONE, TINY, 1, {"replacement": "seeker"}):
+        results.keep(tmp_path / f"{results.key(given)}.json", {"parameters": given, "cpu": 0.0, "code": "old"})
+    found = tables.build(SMALL_ONE, TINY, 1, {"replacement": "seeker"}, tmp_path)
+    assert found.missing and all("is of another version of the code and lacks" in line for line in found.missing)
+    assert math.isnan(found.at("14a", "informed", 3).mean)
 
 
 def slow():
@@ -250,8 +295,12 @@ def test_figures_and_seeds_that_are_not_there_are_told(tmp_path):
         reproduce(DYNAMIC_TOPOLOGY, tmp_path, (11,))
     with pytest.raises(AnalysisError, match="figure fourteen: section V has 12 to 29"):
         reproduce(DYNAMIC_TOPOLOGY, tmp_path, ("fourteen",))
-    with pytest.raises(AnalysisError, match="seeds: found 0"):
-        reproduce(DYNAMIC_TOPOLOGY, tmp_path, (14,), seeds=0)
+    for seeds in (0, -1, 10**9):
+        with pytest.raises(AnalysisError, match=f"seeds: found {seeds}; from 1 to 1000"):
+            reproduce(DYNAMIC_TOPOLOGY, tmp_path, (14,), seeds=seeds)
+    with pytest.raises(AnalysisError, match="'foo' is no Spark master"):
+        reproduce(DYNAMIC_TOPOLOGY, tmp_path, (14,), master="foo")
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_command_line_of_one_run_and_of_a_batch(tmp_path):
