@@ -1,7 +1,7 @@
 """A real device in a station's place: an interface of this machine moves into the station's namespace.
 
-It comes back by itself when the namespace ends. The kernel moves wired interfaces by rtnetlink and radios, with all of their
-interfaces, by nl80211. A radio leaves its network when it moves.
+The kernel moves wired interfaces by rtnetlink and radios, with all of their interfaces, by nl80211. A radio leaves its network
+when it moves. When the namespace ends the kernel gives back what is hardware; a virtual interface would end with it.
 """
 from __future__ import annotations
 
@@ -31,6 +31,14 @@ def move(host: int, interface: str, space: int) -> None:
     except OSError as error:
         raise Failed(f"host {host}: {interface} cannot be moved into its station ({error.strerror}); is it an interface of "
                      "a device of its own (ip link)? A bridge, or a part of one, stays where it is") from None
+
+
+def back(interface: str, home: int) -> None:
+    """From this namespace into the one behind a descriptor, if it is there and no radio, which comes back by itself."""
+    try:
+        netlink.change(socket.if_nametoindex(interface), attribute(IFLA_NET_NS_FD, struct.pack("=I", home)))
+    except OSError:
+        pass
 
 
 def switch_on(interface: str) -> None:

@@ -6,6 +6,7 @@ have counted. Who is in range of whom is written down as in the other worlds, fr
 """
 from __future__ import annotations
 
+import os
 import select
 import socket
 import struct
@@ -17,7 +18,7 @@ from os import read, write
 from emulation.capture import ETHERNET, file_header
 from emulation.hwsim import radio
 from emulation.medium import propagation_of
-from emulation.mininet import network, station
+from emulation.mininet import loop, network, station
 from emulation.mininet.replay import Replay
 from emulation.neighborhood import Neighborhood
 from emulation.netns import addresses, kernel, medium, port
@@ -68,6 +69,7 @@ class Air(medium.Air):
 
     def __init__(self, plan: Plan, rings: list[int], spaces: list[int], channel: Channel) -> None:
         self._network = plan.network
+        self._home = os.open("/proc/self/ns/net", os.O_RDONLY)
         self._replay = Replay(plan.movement)
         self._replay.moved(0.0)  # where they were made
         self._asked: list[float] = []  # s, when the places were due that are being told
@@ -99,6 +101,9 @@ class Air(medium.Air):
             super().run(began, epoch)
         finally:
             self._told([*self._asked, *self._missed])  # what was never done is as late as the end
+            for host, interface in self._plan.ports.items():
+                kernel.setns(self._spaces[host], kernel.CLONE_NEWNET)
+                loop.back(interface, self._home)
 
     def drops(self) -> dict[str, int]:
         """What was dropped since the run began, and what the captures lack."""
