@@ -47,14 +47,18 @@ def normalized(sent: pd.DataFrame, misrouted: int) -> pd.Series:
 
 
 def totals(tables: dict[str, DataFrame]) -> dict[str, float]:
-    """Datagrams sent and received by nodes, datagrams dropped, and what the medium carried (airtime in s)."""
+    """Datagrams sent and received by nodes, datagrams dropped, and what the medium carried (airtime in s).
+
+    NaN for the airtime where no medium told of it: in a field, and where it is not ours.
+    """
     nodes = tables["traffic"].agg(
         F.sum("datagrams_sent").alias("datagrams_sent"), F.sum("datagrams_received").alias("datagrams_received"),
         F.sum(F.aggregate("dropped", F.lit(0).cast("long"), lambda n, d: n + d["datagrams"])).alias("datagrams_dropped"))
     columns = [c for c in tables["radio_traffic"].columns if c not in ("t", "node", "line")]
     medium = tables["radio_traffic"].agg(*[F.sum(c).alias(c) for c in columns])
     row = nodes.crossJoin(medium).collect()[0]
-    return {key: value or 0 for key, value in row.asDict().items()}
+    return {**{key: value or 0 for key, value in row.asDict().items()},
+            "airtime": np.nan if row.airtime is None else row.airtime}
 
 
 def drops(tables: dict[str, DataFrame]) -> pd.DataFrame:

@@ -1,6 +1,8 @@
 """Misrouted events and the papers' normalized cost, by hand."""
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from analysis import analyse
@@ -43,6 +45,8 @@ def test_the_cost_of_a_run(spark, tmp_path):
     assert summary["normalized_cost"] == pytest.approx(2 * (7 + 20 * 0.1) + 2)
     assert summary["cost_per_loss"] == pytest.approx(20 / 2)
     assert summary["misrouted_share"] == 0.5
+    assert math.isnan(summary["airtime_share"])  # no medium said anything
     report = (path / "report.html").read_text()
     assert "20.0 in all, 10.0 per tree link lost" in report
     assert "normalized cost per lost link" in summary.table()
+    assert "on the air in all nobody told" in report
