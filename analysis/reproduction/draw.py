@@ -12,7 +12,7 @@ from matplotlib.figure import Figure  # noqa: E402  the backend must be chosen f
 from analysis.reproduction.evaluation import Evaluation, Look, Panel  # noqa: E402
 from analysis.reproduction.tables import Point, Tables  # noqa: E402
 
-_STYLE = {"svg.fonttype": "none", "svg.hashsalt": "roamcast", "font.family": "sans-serif", "font.size": 9,
+_STYLE = {"svg.fonttype": "none", "svg.hashsalt": "roamcast", "font.family": "sans-serif", "font.size": 9, "axes.labelsize": 8,
           "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#e5e7eb",
           "axes.axisbelow": True, "legend.frameon": False, "legend.fontsize": 8, "lines.linewidth": 1.5}
 
@@ -20,16 +20,25 @@ _STYLE = {"svg.fonttype": "none", "svg.hashsalt": "roamcast", "font.family": "sa
 def draw(evaluation: Evaluation, panel: Panel, tables: Tables, folder: Path) -> Path:
     """Write figure-NAME.svg and .png; returns the SVG."""
     with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(6.0, 3.6), layout="constrained")
+        figure = chart(evaluation, panel, tables)
+        for name, more in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 150})):
+            figure.savefig(folder / f"figure-{panel.name}.{name}", **more)
+    return folder / f"figure-{panel.name}.svg"
+
+
+def chart(evaluation: Evaluation, panel: Panel, tables: Tables) -> Figure:
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(6.0, 4.2), layout="constrained")
         axes = figure.subplots()
         if panel.bars:
             _bars(axes, panel, tables)
         else:
             _curves(axes, evaluation, panel, tables)
+        named = axes.get_legend_handles_labels()
+        if named[1]:  # below the chart, where it covers nothing
+            figure.legend(*named, loc="outside lower center", ncols=2 if max(map(len, named[1])) > 20 else 4)
         axes.set_title(f"Figure {panel.name}: {panel.title}", fontsize=9, loc="left")
-        for name, more in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 150})):
-            figure.savefig(folder / f"figure-{panel.name}.{name}", **more)
-    return folder / f"figure-{panel.name}.svg"
+    return figure
 
 
 def _curves(axes, evaluation: Evaluation, panel: Panel, tables: Tables) -> None:
@@ -53,7 +62,8 @@ def _curves(axes, evaluation: Evaluation, panel: Panel, tables: Tables) -> None:
         axes.axvline(x, color="#9ca3af", linewidth=0.8, linestyle=":")
     if panel.log:
         axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda x, _: f"{x:g}"))
+        axes.set_xticks(panel.sweep[1], [f"{x:g}" for x in panel.sweep[1]])  # what was swept, not powers of ten
+        axes.minorticks_off()
     shown = [point.mean for (name, _, _), point in tables.points.items()
              if name == panel.name and not math.isnan(point.mean)]
     if panel.ylog:
@@ -63,8 +73,6 @@ def _curves(axes, evaluation: Evaluation, panel: Panel, tables: Tables) -> None:
         room = 0.08 * (max(shown) - least) or 1.0
         axes.set_ylim(least - room * (least != 0), max(shown) + 2 * room)
     axes.set(xlabel=panel.xlabel, ylabel=panel.ylabel)
-    if names:
-        axes.legend(loc="best")
 
 
 def _bars(axes, panel: Panel, tables: Tables) -> None:
@@ -94,5 +102,3 @@ def _bars(axes, panel: Panel, tables: Tables) -> None:
     axes.set_xticks(places, labels, fontsize=7)
     axes.set(ylabel="messages (left), normalized cost (right)")
     axes.grid(axis="x", visible=False)
-    if shades:
-        axes.legend(loc="upper right", ncols=2)

@@ -60,7 +60,8 @@ def test_the_sweep_from_runs_to_the_page(tmp_path):
     assert "a link is replaced by" not in text and "subscription table was the one" not in text
     assert "nothing is delivered twice" in text and text.count("<svg") == len([p for p in SMALL.panels if p.drawn])
     safety = next(verdict for verdict in found.verdicts if verdict.figure == "safety")
-    assert safety.verdict == "unmeasured"  # the speeds are missing
+    assert safety.verdict == "agrees"  # of the runs that are there: nobody swept the speed
+    assert all(name in safety.measured for name in ("strawman 0", "path 0", "flood 0"))
 
 
 def means(path) -> dict[tuple[str, str], float]:
@@ -83,6 +84,24 @@ def test_what_is_claimed_can_go_either_way():
         filled.points[panel, series, x] = tables.Point(value, value, value, 3)
     again = [verdict.verdict for verdict in verdicts.judge(MOBILE.claims, filled)]
     assert again == ["close", "differs", *["differs"] * 5]
+
+
+@pytest.mark.parametrize("figure", ["hosts", "speed", "rate", "interest"])
+def test_safety_is_judged_whichever_figure_was_run(figure):
+    filled = tables.Tables()
+    for panel in MOBILE.of((figure,)):
+        filled.points.update({(panel.name, series.name, x): tables.Point(0.0, 0.0, 0.0, 3)
+                              for series in panel.series for x in panel.sweep[1]})
+
+    def judged():
+        claims = [claim for claim in MOBILE.claims if claim[0] in ("safety", "tables")]
+        return {one.figure: one.verdict for one in verdicts.judge(claims, filled)}
+
+    assert judged() == {"safety": "agrees", "tables": "agrees"}
+    for quantity, series in (("wrong", "flood"), ("healed", "timed")):
+        x = MOBILE.of((figure,))[0].sweep[1][0]
+        filled.points[f"{figure}-{quantity}", series, x] = tables.Point(1.0, 1.0, 1.0, 1)
+    assert judged() == {"safety": "differs", "tables": "differs"}
 
 
 def test_a_run_without_a_loss_involves_nobody_and_is_no_point():

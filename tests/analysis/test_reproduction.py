@@ -18,10 +18,12 @@ import pytest
 from scipy import stats
 
 from analysis import AnalysisError
-from analysis.reproduction import results, sweep, tables, verdicts
+from analysis.reproduction import draw, results, sweep, tables, verdicts
 from analysis.reproduction.dynamic_topology import DYNAMIC_TOPOLOGY, claims, cost
 from analysis.reproduction.dynamic_topology.figures import curves
+from analysis.reproduction.epidemic import EPIDEMIC
 from analysis.reproduction.evaluation import Panel, Series
+from analysis.reproduction.mobile import MOBILE
 from analysis.reproduction.reproduce import reproduce
 from node import schema
 from tests.cli.command import roamcast
@@ -138,6 +140,23 @@ def test_a_sweep_is_resumed_and_damage_is_redone(tmp_path):
     assert all(row["runs"] == "3" and float(row["low"]) < float(row["mean"]) < float(row["high"]) for row in rows)
     assert (tmp_path / "figure-14b.svg").read_text().count("<svg") == 1
     assert (tmp_path / "figure-14b.png").stat().st_size > 5000
+
+
+@pytest.mark.parametrize("evaluation", [DYNAMIC_TOPOLOGY, EPIDEMIC, MOBILE], ids=lambda one: one.name)
+def test_the_legend_covers_nothing_and_no_word_is_cut_off(evaluation):
+    """One panel for each label of the axis, as these are the longest words, and each with all its curves."""
+    panels = {panel.ylabel: panel for panel in evaluation.panels if panel.drawn}
+    for panel in panels.values():
+        filled = tables.Tables()
+        filled.points.update({(panel.name, series.name, x): tables.Point(at, at, at, 2)
+                              for at, series in enumerate(panel.series) for x in panel.sweep[1]})
+        figure = draw.chart(evaluation, panel, filled)
+        figure.draw_without_rendering()
+        (axes,), whole = figure.axes, figure.bbox
+        for word in (axes.yaxis.label, axes.xaxis.label, axes.title, *figure.legends):
+            box = word.get_window_extent()
+            assert whole.x0 <= box.x0 and whole.y0 <= box.y0 and box.x1 <= whole.x1 and box.y1 <= whole.y1, (panel.name, word)
+        assert not any(legend.get_window_extent().overlaps(axes.bbox) for legend in figure.legends), panel.name
 
 
 def test_a_run_that_fails_is_one_missing_point(tmp_path):

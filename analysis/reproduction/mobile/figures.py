@@ -26,14 +26,16 @@ def panels(figure: str, about: str, sweep: tuple[str, tuple], xlabel: str, tree:
             panel("bytes", "Bytes sent", "bytes", "bytes a host and second", compared),
             panel("airtime", "Radio time", "airtime", "ms on the air a host and second", compared),
             panel("saved", "Bytes saved", "saved", "fewer bytes than Strawman (%)", compared[1:]),
-            panel("price", "Price of a delivery", "price", "bytes sent for a delivery", compared))
+            panel("price", "Price of a delivery", "price", "bytes sent for a delivery", compared),
+            panel("wrong", "", "wrong", "", compared)._replace(drawn=False),
+            panel("healed", "", "healed", "", tuple(series for series in compared if series != FLOODING))._replace(drawn=False))
     if not tree:
         return both
     return (*both, panel("cost", "Overhead", "cost", "normalized cost a host and minute", TREE),
             panel("gain", "Overhead saved", "gain", "less than Strawman (%)", TREE[1:]),
             panel("misrouted", "Misrouted events", "misrouted", "misrouted event messages (%)", TREE),
             panel("involved", "Dispatchers involved", "involved", "dispatchers a lost link involves (%)", TREE),
-            *(panel(name, "", name, "", TREE)._replace(drawn=False) for name in ("losses", "healed", "wrong")))
+            panel("losses", "", "losses", "", TREE)._replace(drawn=False))
 
 
 PANELS = (*panels("hosts", "number of hosts (2 m/s)", SIZES, "hosts", True),
