@@ -34,10 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--figure", action="append", metavar="FIGURE", help="; ".join(
         f"{name}: {figures}" for name, (_, figures, *_) in EVALUATIONS.items()) + "; may be repeated (default: all)")
     parser.add_argument("--seeds", type=int, default=30, metavar="N", help="runs a point (default: 30)")
-    parser.add_argument("--replacement", choices=["uniform", "shared", "seeker"], default="seeker",
-                        help="which link takes a broken one's place, which the paper does not say: any that "
-                             "reconnects, any that shares an old end, or what an old end by chance finds (default: "
-                             "seeker)")
+    parser.add_argument("--replacement", choices=["uniform", "shared", "seeker"],
+                        help="of the papers' simulator: which link takes a broken one's place, which the paper does not "
+                             "say: any that reconnects, any that shares an old end, or what an old end by chance finds "
+                             "(default: seeker)")
     parser.add_argument("--out", type=Path, metavar="DIR", help="results, drawings and page of one evaluation; what is "
                         "there is not run again (default: reproduction/ and its name)")
     parser.add_argument("--master", metavar="URL", help="Spark master (default: embedded); it must reach DIR")
@@ -49,12 +49,15 @@ def run(args: argparse.Namespace) -> int:
     from analysis.reproduction.reproduce import reproduce
 
     *_, module, name = EVALUATIONS[args.paper]
+    if args.replacement and args.paper == "mobile":
+        raise UserError(f"--replacement {args.replacement}: in {args.paper} radios decide which link comes next; leave it out.")
     evaluation = getattr(importlib.import_module(module), name)
 
     began = time.monotonic()
     try:
         with _progress() as report:
-            found = reproduce(evaluation, args.out or Path("reproduction") / args.paper, args.figure or (), args.seeds, args.master, args.replacement, report)
+            found = reproduce(evaluation, args.out or Path("reproduction") / args.paper, args.figure or (), args.seeds,
+                              args.master, args.replacement or "seeker", report)
     except AnalysisError as error:
         raise UserError(str(error)) from None
     print(f"{found.done} runs in {time.monotonic() - began:.0f} s"

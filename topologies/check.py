@@ -199,6 +199,9 @@ def _parts(scenario: Scenario) -> Iterator[Finding]:
     elif STRATEGY_NEEDS[node.strategy] == "nothing" and node.tree != "none":
         found = f"{show(node.strategy)}, which uses no tree, with node.tree = {show(node.tree)}"
         yield "node.strategy", found, 'node.tree = "none", or the tree is paid for nothing'
+    if node.forwarding == "covering" and node.strategy in ("event", "flood"):
+        found = f'"covering" with node.strategy = {show(node.strategy)}, which tells nobody of subscriptions'
+        yield "node.forwarding", found, 'leave node.forwarding out, or node.strategy = "subscription"'
     if node.recovery != "none" and not tables:
         found = f"{show(node.recovery)} with node.strategy = {show(node.strategy)}, which spreads no patterns"
         yield "node.recovery", found, '"none", or node.strategy = "subscription"'

@@ -211,6 +211,11 @@ ONE_PROBLEM = [
         'out, or node.strategy = "subscription"',
     ),
     (
+        {"node": 'strategy = "event"\nforwarding = "covering"'},
+        'node.forwarding: found "covering" with node.strategy = "event", which tells nobody of subscriptions; leave '
+        'node.forwarding out, or node.strategy = "subscription"',
+    ),
+    (
         {"node": "hello_up = 5\nhello_window = 4"},
         "node.hello_up: found 5 of the last 4 beacons; at most node.hello_window",
     ),
