@@ -31,6 +31,29 @@ def test_ten_field_nodes_talk_over_ibss(tmp_path):
     assert found["exit"] == 0 and found["dead"] == []
 
 
+def test_a_capture_in_monitor_mode_knows_signals_and_leaves_no_interface(tmp_path):
+    share = tmp_path / "share"
+    code, said = install.do(share, f"""
+modprobe mac80211_hwsim radios=2
+sleep 2
+{install.ROAMCAST} radio up wlan0 --ibss manet --channel 1 --address 10.77.0.1/24
+ip netns add other
+iw phy phy1 set netns name other
+ip netns exec other {install.ROAMCAST} radio up wlan1 --ibss manet --channel 1 --address 10.77.0.2/24
+sleep 5
+{install.ROAMCAST} capture wlan0 --monitor --seconds 5 --out air.pcap
+{install.ROAMCAST} dissect air.pcap > /host/frames
+iw dev > /host/left
+""", SECONDS)
+    assert code == 0, said
+    frames = (share / "frames").read_text().splitlines()
+    print("\n".join(frames[:2]))
+    others = [frame for frame in frames if "Beacon 02:00:00:00:01:00" in frame]  # the radio's own have no signal
+    assert others and all("manet" in frame and frame.endswith(" dBm") for frame in others)
+    left = (share / "left").read_text()
+    assert left.count("Interface") == 1 and "type monitor" not in left
+
+
 def test_who_heard_whom_is_what_the_radio_model_says(tmp_path):
     run, said = install.run(HERE / "stations.toml", tmp_path / "share", SECONDS)
     manifest = json.loads((run / "manifest.json").read_text())
