@@ -3,7 +3,8 @@
     agrees      a number within 10% of ours (5 points where it is a percentage), or within our 95% interval where
                 that is no wider than `close`; an order or an inequality that our means have
     close       a number within 25% of ours (10 points)
-    unsure      a number within our interval, which is wider than that: too few seeds
+    unsure      a number within our interval, which is wider than that; an order against which only means speak whose
+                intervals overlap: too few seeds
     differs     anything else
     unmeasured  the runs for it are not there
 """
@@ -88,6 +89,14 @@ def points(value: float, stated: float) -> str:
 
 def worst(*verdicts: str) -> str:
     return max(verdicts, key=("agrees", "close", "unsure", "differs").index)
+
+
+def rising(found: Sequence[Point]) -> str:
+    """The verdict on an order, least first. One run has no interval, and decides nothing against it."""
+    against = [(before, after) for before, after in zip(found, found[1:]) if before.mean > after.mean]
+    if not against:
+        return "agrees"
+    return "differs" if any(before.low > after.high for before, after in against) else "unsure"
 
 
 def holds(true: bool) -> str:

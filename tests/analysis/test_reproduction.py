@@ -307,6 +307,10 @@ def test_verdicts_on_orders_can_go_either_way():
     assert says[2](found)[1] == "agrees"
     found.points["22", "path", 50.0] = tables.Point(9, 9, 9, 3)
     assert says[2](found)[1] == "differs"
+    found.points["22", "path", 50.0] = tables.Point(9, 1, 17, 3)
+    assert says[2](found)[1] == "unsure"
+    found.points["22", "path", 50.0] = tables.Point(9, math.nan, math.nan, 1)
+    assert says[2](found)[1] == "unsure"
 
 
 def test_figures_and_seeds_that_are_not_there_are_told(tmp_path):

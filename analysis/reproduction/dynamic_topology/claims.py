@@ -18,6 +18,7 @@ from analysis.reproduction.verdicts import (
     holds,
     near,
     points,
+    rising,
     told,
     worst,
 )
@@ -79,7 +80,7 @@ def ordered(panel: str, x: object, names: Sequence[str], digits: int = 1) -> Cal
     def check(tables: Tables) -> tuple[str, str]:
         found = [at(tables, panel, name, x) for name in names]
         text = ", ".join(f"{name} {told(point, digits)}" for name, point in zip(names, found))
-        return text, holds(all(a.mean <= b.mean for a, b in zip(found, found[1:])))
+        return text, rising(found)
     return check
 
 
