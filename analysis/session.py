@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -22,6 +23,8 @@ EMBEDDED = "local[*]"
 # as SparkContext reads them (its regular expressions, and the schemes of its cluster managers)
 _MASTER = re.compile(r"local(\[([0-9]+|\*)(, *[0-9]+)?\])?|local-cluster\[ *[0-9]+ *, *[0-9]+ *, *[0-9]+ *\]|yarn"
                      r"|spark://[^\s/:,]+:[0-9]+(,[^\s/:,]+:[0-9]+)*|k8s://\S+")
+
+_PATIENCE = 5.0  # s for a master to take a connection; Spark itself would be silent for a minute or two
 
 _COMMON = {
     "spark.app.name": "roamcast",
@@ -71,12 +74,13 @@ def check_master(master: str | None) -> None:
 def session(master: str | None = None) -> SparkSession:
     """The running session, or a new one on `master` (any Spark master URL; embedded when None).
 
-    Raises AnalysisError when Spark cannot start, with what Java said.
+    Raises AnalysisError when no master answers, or Spark cannot start, with what Java said.
     """
     check_master(master)
     running = SparkSession.getActiveSession()
     if running is not None and master in (None, running.sparkContext.master):
         return running
+    _answers(master)
     if running is not None:
         running.stop()
     master = master or EMBEDDED
@@ -104,6 +108,21 @@ def session(master: str | None = None) -> SparkSession:
             for pid in _children() - before:
                 os.kill(pid, signal.SIGKILL)
             raise
+
+
+def _answers(master: str | None) -> None:
+    """Whether one of a spark:// master's addresses takes a connection; of the other kinds Spark finds out."""
+    if master is None or not master.startswith("spark://"):
+        return
+    refused = []
+    for address in master.removeprefix("spark://").split(","):
+        host, _, port = address.rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), _PATIENCE).close()
+            return
+        except OSError as error:
+            refused.append(f"{address}: {error.strerror or error}")
+    raise AnalysisError(f"no Spark master answers at {'; '.join(refused)}; start it, or leave --master out for the embedded one")
 
 
 def _children() -> set[int]:

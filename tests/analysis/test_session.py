@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from analysis.errors import AnalysisError
-from analysis.session import check_master
+from analysis.session import check_master, session
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -25,6 +26,17 @@ def test_masters(master):
 def test_what_is_no_master_is_a_sentence(master):
     with pytest.raises(AnalysisError, match="is no Spark master; give spark://HOST:PORT") as caught:
         check_master(master)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_master_that_is_not_there_is_a_sentence_at_once():
+    with socket.socket() as one, socket.socket() as other:  # bound and not listening: what connects is refused
+        one.bind(("127.0.0.1", 0))
+        other.bind(("127.0.0.1", 0))
+        first, second = ("{}:{}".format(*bound.getsockname()) for bound in (one, other))
+        said = f"no Spark master answers at {first}: .*refused; {second}: .*refused; start it, or leave --master out"
+        with pytest.raises(AnalysisError, match=said) as caught:
+            session(f"spark://{first},{second}")
     assert "\n" not in str(caught.value)
 
 
