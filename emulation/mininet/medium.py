@@ -147,10 +147,14 @@ class Air(medium.Air):
 
     def _told(self, due: list[float]) -> None:
         for at in due:
-            self._plan.positions.late(self.scheduler.elapsed() - at)
+            self._plan.positions.late(self.scheduler.elapsed() - at, at)
 
     def _switch(self, host: int, on: bool) -> None:
         self._send({"radio": [host, on]})
+
+    def _switch_interface(self, host: int, on: bool) -> None:
+        """As its host did itself: the network has nothing to switch."""
+        (self.medium.neighborhood.up if on else self.medium.neighborhood.down)(host)
 
     def _send(self, message: dict) -> None:
         self._network.send(message)  # that it has ended is heard when its answer is read
@@ -184,7 +188,8 @@ class Air(medium.Air):
 
     def _from_ring(self, host: int, descriptor: int) -> None:
         """What a station's interface has seen."""
-        own, begun = addresses.mac(host), self._from
+        begun = self._from
+        own = next((station for station, other in self._given.items() if other == host), addresses.mac(host))
         file = self._captured[host] if self._captured else None
         device, ring = self._ports.get(host), self._rings[descriptor]
         ring.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)  # it is told, again and again, that the interface is down
@@ -224,8 +229,8 @@ class Air(medium.Air):
         except OSError:
             self.refused += 1
 
-    def _dropped(self) -> int:
-        return super()._dropped() + radio.dropped(addresses.INTERFACE)
+    def _dropped(self, interface: str) -> int:
+        return super()._dropped(interface) + radio.dropped(interface)
 
 
-DEVICE = Device(network.check, station.make, Air, network.begin, inside=True, edge=0.03)
+DEVICE = Device(network.check, station.make, Air, network.begin, inside=True, switches=True, edge=0.03)
