@@ -105,10 +105,12 @@ class Air(medium.Air):
                 kernel.setns(self._spaces[host], kernel.CLONE_NEWNET)
                 loop.back(interface, self._home)
 
-    def drops(self) -> dict[str, int]:
+    def drops(self) -> dict[str, object]:
         """What was dropped since the run began, and what the captures lack."""
-        dropped = {name: count - self._before[name] for name, count in super().drops().items()}
-        return {**dropped, "capture_drops": sum(ring.dropped for ring in self._rings.values())}
+        now, before = super().drops(), self._before
+        each = [count - first for count, first in zip(now["socket_drops_of"], before["socket_drops_of"], strict=True)]
+        dropped = {name: now[name] - before[name] for name in ("socket_drops", "device_drops")}
+        return {**dropped, "socket_drops_of": each, "capture_drops": sum(ring.dropped for ring in self._rings.values())}
 
     # ---- making ----------------------------------------------------------------------------------
     def _late(self) -> Callable[[float], None]:

@@ -20,7 +20,10 @@ _WORST, _WORST_FROM = CLASSES, CLASSES + 1  # beside the classes: ns; ns of the 
 PUBLISHED, DELIVERED, RECORDS_LOST, UNSENT, NEIGHBORS = range(CLASSES + 2, CLASSES + 7)
 SETTING_UP, THAWED = CLASSES + 7, CLASSES + 8  # ns of processor time; ns of the run when it was thawed
 SEEN = CLASSES + 9  # ns of the run when the process last counted
-_WORDS = CLASSES + 10
+CALLED, TAKEN = CLASSES + 10, CLASSES + 11  # broadcasts of a node, and what the medium got of them
+REACHED, HEARD = CLASSES + 12, CLASSES + 13  # datagrams that the medium gave to a host, and what its node got of them
+_WORDS = CLASSES + 14
+LOST_INSIDE = 20, 0.05  # datagrams of each life, and share of all, that may be lost at a host without a word
 MOST_TOLD = 10  # hosts that are named one by one
 
 
@@ -88,6 +91,19 @@ def _quantile(counts: Sequence[int], samples: int, share: float, worst: float) -
         if seen >= share * samples:
             return round(max(FINEST, min(FINEST * GROWTH ** (k + 1), worst)), 6)
     return round(worst, 6)
+
+
+def lost_inside(name: str, words, lives: int, dropped: int) -> list[str]:
+    """What a host's node and the medium ought to have had from each other and had not, in sentences. `dropped`: by the
+    host's full sockets, which is judged elsewhere. A life that is cut short leaves a few uncounted."""
+    said = []
+    for there, here, ways in ((REACHED, HEARD, "came to {}'s interface did not come to its node"),
+                              (CALLED, TAKEN, "{}'s node sent to all did not leave its interface")):
+        lost = words[there] - words[here] - (dropped if there == REACHED else 0)
+        if lost > lives * LOST_INSIDE[0] + LOST_INSIDE[1] * words[there]:
+            said.append(f"{lost} of {words[there]} datagrams that {ways.format(name)}: something at the host takes them, a "
+                        "firewall, a bridge or a queueing discipline perhaps")
+    return said
 
 
 class Part(NamedTuple):

@@ -25,7 +25,7 @@ from emulation.capture import Captures
 from emulation.medium import Frame, Medium, _Radio, _Transmission
 from emulation.netns import addresses, kernel, port, probe
 from emulation.netns.channel import Channel
-from emulation.netns.fidelity import NEIGHBORS, Tally
+from emulation.netns.fidelity import NEIGHBORS, REACHED, TAKEN, Tally
 from emulation.netns.plan import Plan
 from emulation.netns.port import Devices
 from emulation.realtime import RealTime
@@ -44,6 +44,7 @@ BEAT = 0.005  # s between two looks at the clock: a frame that waits to be read 
 FLUSH = 0.01  # s between two files that are written out, one at a time
 LEAVES = 60.0  # s that the hosts' programs have to end
 GC_THRESHOLD = 50_000
+_OUR_PORT, _UDP, _FRAGMENT = wire.PORT.to_bytes(2), 17, 0x3FFF
 
 
 class FrameCaptures(Captures):
@@ -254,6 +255,8 @@ class Air:
             self.refused += 1
             return
         to = self._addressee(frame)
+        if to is None and self.scheduler.time > 0.0 and _is_ours(frame):
+            self._plan.nodes[host].words[TAKEN] += 1
         if to != host:
             self._carrying.transmit(host, to, frame)
 
@@ -278,6 +281,9 @@ class Air:
         except OSError as error:
             self.refused += 1
             self._closed += error.errno == errno.EIO
+            return
+        if self.scheduler.time > 0.0 and _is_ours(frame):
+            self._plan.nodes[receiver].words[REACHED] += 1
 
     def _discard(self) -> None:
         """What the kernels sent before the run began is none of it."""
@@ -328,21 +334,21 @@ class Air:
         """An interface was put on or off inside its host."""
         (self.medium.host_up if on else self.medium.host_down)(host)
 
-    def drops(self) -> dict[str, int]:
+    def drops(self) -> dict[str, object]:
         """What the kernels of all hosts dropped: datagrams at full sockets, frames at full devices."""
-        sockets, devices = 0, -self._closed
+        sockets, devices = [0] * len(self._spaces), -self._closed
         for host, space in enumerate(self._spaces):
             if space < 0:
                 continue  # a real device's host
             kernel.setns(space, kernel.CLONE_NEWNET)
             snmp = [line.split()[1:] for line in Path("/proc/self/net/snmp").read_text().splitlines()
                     if line.startswith("Udp:")]
-            sockets += int(dict(zip(*snmp, strict=True)).get("RcvbufErrors", 0))
+            sockets[host] = int(dict(zip(*snmp, strict=True)).get("RcvbufErrors", 0))
             try:
                 devices += self._dropped(self._names.get(host, addresses.INTERFACE))
             except OSError:
                 pass  # it has been removed, which is told, and took its counts along
-        return {"socket_drops": sockets, "device_drops": max(devices, 0)}
+        return {"socket_drops": sum(sockets), "device_drops": max(devices, 0), "socket_drops_of": sockets}
 
     def _dropped(self, interface: str) -> int:
         """Frames that the device of this name in this namespace dropped in both directions. Raises OSError."""
@@ -352,6 +358,12 @@ class Air:
                 numbers = counts.split()
                 return int(numbers[3]) + int(numbers[11])
         return 0
+
+
+def _is_ours(frame: bytes) -> bool:
+    """Whether an Ethernet frame holds a datagram of our nodes, whole."""
+    return (frame[36:38] == _OUR_PORT and frame[12:14] == b"\x08\x00" and frame[23] == _UDP
+            and not int.from_bytes(frame[20:22]) & _FRAGMENT)
 
 
 def run(plan: Plan, taps: list[int], spaces: list[int], channel: Channel) -> None:

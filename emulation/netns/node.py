@@ -19,7 +19,16 @@ from emulation import chance, devices
 from emulation.clock import Clock
 from emulation.netns import addresses, kernel
 from emulation.netns.channel import Channel
-from emulation.netns.fidelity import DELIVERED, PUBLISHED, RECORDS_LOST, SEEN, SETTING_UP, UNSENT
+from emulation.netns.fidelity import (
+    CALLED,
+    DELIVERED,
+    HEARD,
+    PUBLISHED,
+    RECORDS_LOST,
+    SEEN,
+    SETTING_UP,
+    UNSENT,
+)
 from emulation.netns.plan import Plan
 from emulation.workload import Workload
 from node import daemon, wire
@@ -132,7 +141,7 @@ class _Client:
                  journal: daemon.Journal | None) -> None:
         self._host, self._port, self._broker, self._journal = host, port, broker, journal
         self._tally = plan.nodes[host]
-        self._before = self._tally.words[RECORDS_LOST], self._tally.words[UNSENT]  # in former lives
+        self._before = {k: self._tally.words[k] for k in (RECORDS_LOST, UNSENT, CALLED, HEARD)}  # in former lives
         self._clock = Clock()
         self._up = False
         scenario = plan.scenario
@@ -179,6 +188,7 @@ class _Client:
     def _count(self) -> None:
         words, port = self._tally.words, self._port
         ended = self._journal is not None and self._journal.ended  # with a line that could not be written
-        words[RECORDS_LOST] = self._before[0] + port.records.lost + ended
-        words[UNSENT] = self._before[1] + port.radio.unsent
+        for k, count in ((RECORDS_LOST, port.records.lost + ended), (UNSENT, port.radio.unsent),
+                         (CALLED, port.radio.called), (HEARD, port.radio.heard)):
+            words[k] = self._before[k] + count
         words[SEEN] = int(port.now() * 1e9)

@@ -195,7 +195,8 @@ class Supervisor:
         wait_for([self._medium_pid])
         report = self._report
         measured = self._measured(report)
-        disturbances = [*self._hosts.told(), *report["disturbances"], *self._interfaces.disturbances()]
+        disturbances = [*self._hosts.told(), *report["disturbances"], *self._interfaces.disturbances(),
+                        *self._lost_inside(report["socket_drops_of"])]
         because = fidelity.judge(measured, self._plan.scenario.run.fidelity, disturbances, self._parts())
         notes = fidelity.few([*notes, *_told(measured)], "things befell the hosts", MOST_NOTES)
         counts = [tally.words for tally in self._plan.nodes]
@@ -210,6 +211,14 @@ class Supervisor:
         nodes = [Part(f"host {host}'s node", tally, host=True) for host, tally in enumerate(plan.nodes)]
         return [Part("the medium", plan.medium), Part("the run's supervisor, which strikes the faults,", plan.supervisor),
                 *nodes]
+
+    def _lost_inside(self, dropped: list[int]) -> list[str]:
+        """Datagrams that hosts lost within, in sentences; of a host that stood still that is told already."""
+        said, stall = [], self._plan.scenario.run.fidelity.stall
+        for host, tally in zip(self._hosts.all, self._plan.nodes, strict=True):
+            if host.epoch and tally.worst <= stall and not host.frozen:
+                said += fidelity.lost_inside(f"host {host.number}", tally.words, host.epoch, dropped[host.number])
+        return fidelity.few(said, "hosts lost datagrams so", fidelity.MOST_TOLD)
 
     def _measured(self, report: dict) -> dict[str, object]:
         """The manifest's table fidelity but for the judgement."""

@@ -246,7 +246,8 @@ class Interfaces:
             more = f": frames above {port.LONGEST} bytes were refused" if link.mtu > MTU else ""
             self._say(host, f"{name} got the MTU {link.mtu} at {self._at()}{more}")
         if link.master and not before.master:
-            self._say(host, f"{name} became part of another interface (a bridge, a bond) at {self._at()}")
+            self._say(host, f"{name} became part of another interface (a bridge, a bond) at {self._at()}, to which its frames "
+                      "may go")
         if link.name != before.name:
             self._say(host, f"{name} was renamed {link.name} at {self._at()}")
             self._tell(host, "name", name=link.name)
