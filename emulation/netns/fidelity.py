@@ -24,6 +24,7 @@ CALLED, TAKEN = CLASSES + 10, CLASSES + 11  # broadcasts of a node, and what the
 REACHED, HEARD = CLASSES + 12, CLASSES + 13  # datagrams that the medium gave to a host, and what its node got of them
 _WORDS = CLASSES + 14
 LOST_INSIDE = 20, 0.05  # datagrams of each life, and share of all, that may be lost at a host without a word
+ENOUGH = 200  # samples of one process: with fewer a single late one would be its 99th percentile
 MOST_TOLD = 10  # hosts that are named one by one
 
 
@@ -141,9 +142,9 @@ def _by_itself(part: Part, limits) -> list[str]:
     if part.tally.worst > limits.stall:
         return [f"{part.name} stood still for {part.tally.worst:.2f} s from {part.tally.worst_from:.1f} s on, more than "
                 f"run.fidelity.stall = {limits.stall:g} s"]
-    p99 = lateness([part.tally])["p99"] if part.host else None
-    if p99 is not None and p99 > limits.host:
-        return [f"the 99th percentile of how late {part.name} ran is {p99 * 1e3:.4g} ms, more than run.fidelity.host = "
+    found = lateness([part.tally])
+    if part.host and found["samples"] >= ENOUGH and found["p99"] > limits.host:
+        return [f"the 99th percentile of how late {part.name} ran is {found['p99'] * 1e3:.4g} ms, more than run.fidelity.host = "
                 f"{limits.host * 1e3:g} ms"]
     return []
 

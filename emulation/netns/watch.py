@@ -240,6 +240,8 @@ class Interfaces:
             self._down(host)
         elif story.down is not None and link.up:
             self._up(host)
+        elif link.up and not before.up:  # the scenario has switched it on again
+            self._give_back(host)
         if link.station != before.station:
             self._station(host, link.station)
         if link.mtu != before.mtu:

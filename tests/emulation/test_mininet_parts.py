@@ -39,6 +39,8 @@ world = "mininet"
 [run.fidelity]
 nodes = 60
 positions = 60
+host = 60
+stall = 60
 [mobility]
 model = "static"
 positions = [[0, 0], [100, 0], [50, 80]]
