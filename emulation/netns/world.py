@@ -1,7 +1,9 @@
 """A run in the world `netns` from the caller's side: the run directory, progress, Ctrl-C, the last word."""
 from __future__ import annotations
 
+import contextlib
 import gc
+import io
 import os
 import shutil
 import signal
@@ -253,6 +255,19 @@ def _start(plan: Plan, channel: Channel) -> int:
         os._exit(1)
 
 
+class _Log(io.TextIOWrapper):
+    """hosts.log for all processes of a run: a full disk takes its lines, and ends nobody."""
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            return super().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            super().flush()
+
+
 def _supervise(plan: Plan, channel: Channel) -> None:
     """The supervisor's process, to its end."""
     try:
@@ -261,7 +276,7 @@ def _supervise(plan: Plan, channel: Channel) -> None:
         null = os.open(os.devnull, os.O_RDONLY)
         for descriptor, at in ((null, 0), (log, 1), (log, 2)):
             os.dup2(descriptor, at)
-        sys.stdout = sys.stderr = open(2, "w", buffering=1, closefd=False)
+        sys.stdout = sys.stderr = _Log(open(2, "wb", buffering=0, closefd=False), line_buffering=True, errors="replace")
         close_all_but({channel.fileno(), plan.poll.fileno()})
         Supervisor(plan, channel).run()
     except Failed as error:
