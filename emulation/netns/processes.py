@@ -204,12 +204,16 @@ class Hosts:
 
     def freeze(self, number: int) -> None:
         """Nothing of the host's runs until `thaw`; its radio and its kernel go on."""
+        if not self.all[number].up:
+            return  # its node has died, which is told
         self.all[number].frozen = True
         for pid in self.all[number].pids():
             _kill(pid, signal.SIGSTOP)
         self._tell(number, "nothing", "host_frozen")
 
     def thaw(self, number: int) -> None:
+        if not self.all[number].frozen:
+            return
         self.all[number].frozen = False
         self._plan.nodes[number].words[THAWED] = int(self._now() * 1e9)
         for pid in self.all[number].pids():

@@ -293,7 +293,9 @@ class Interfaces:
                 if other != host and story.link is not None and story.link.station == station]
         if same:
             self._wrong.append(f"{name} took the Ethernet address of host {same[0]}, {named}, at {self._at()}: frames to it "
-                               f"went to one of the two alone")
+                               "went to one of the two alone")
+        elif self._plan.device.switches:
+            self._wrong.append(f"{name} got the Ethernet address {named} at {self._at()}, which the medium does not know")
         else:
             self._say(host, f"{name} got the Ethernet address {named} at {self._at()}, and was reached by it from then on")
         self._tell(host, "station", "host_interface", address=named,
