@@ -109,7 +109,7 @@ class Air(medium.Air):
         """What was dropped since the run began, and what the captures lack."""
         now, before = super().drops(), self._before
         each = [count - first for count, first in zip(now["socket_drops_of"], before["socket_drops_of"], strict=True)]
-        dropped = {name: now[name] - before[name] for name in ("socket_drops", "device_drops")}
+        dropped = {name: max(now[name] - before[name], 0) for name in ("socket_drops", "device_drops")}
         return {**dropped, "socket_drops_of": each, "capture_drops": sum(ring.dropped for ring in self._rings.values())}
 
     # ---- making ----------------------------------------------------------------------------------

@@ -11,12 +11,12 @@ of it, in captures/medium.jsonl:
 """
 from __future__ import annotations
 
-import errno
 import gc
 import json
 import select
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from os import read, write
 from pathlib import Path
@@ -44,6 +44,7 @@ BEAT = 0.005  # s between two looks at the clock: a frame that waits to be read 
 FLUSH = 0.01  # s between two files that are written out, one at a time
 LEAVES = 60.0  # s that the hosts' programs have to end
 GC_THRESHOLD = 50_000
+KNOWN = {b"\x08\x00", b"\x08\x06", b"\x86\xdd"}  # IPv4, ARP, IPv6
 _OUR_PORT, _UDP, _FRAGMENT = wire.PORT.to_bytes(2), 17, 0x3FFF
 
 
@@ -112,9 +113,10 @@ class Air:
         self._channel = channel
         self._hosts = {tap: host for host, tap in enumerate(taps)}
         self.refused = 0  # frames that a host's device did not take, or that were too long
-        self._closed = 0  # of these: because its interface was down, which its kernel counts as dropped
+        self._unhandled = [0] * plan.hosts  # frames of which the kernel knows no protocol, and counts as dropped
         self._up = set(range(plan.hosts)) - plan.late()  # hosts whose radios are on by the scenario
         self._unplugged: set[int] = set()  # hosts whose interface is down or gone, by what was done there
+        self._disturbed: set[int] = set()  # hosts whose interface ever was
         self._given: dict[bytes, int] = {}  # Ethernet addresses that hosts gave themselves -> host
         self._names: dict[int, str] = {}  # of interfaces that were renamed
         self.devices = Devices(plan.ports)
@@ -278,10 +280,10 @@ class Air:
     def _deliver(self, receiver: int, sender: int, frame: bytes) -> None:
         try:
             write(self._taps[receiver], frame)
-        except OSError as error:
+        except OSError:
             self.refused += 1
-            self._closed += error.errno == errno.EIO
             return
+        self._unhandled[receiver] += frame[12:14] not in KNOWN
         if self.scheduler.time > 0.0 and _is_ours(frame):
             self._plan.nodes[receiver].words[REACHED] += 1
 
@@ -317,6 +319,7 @@ class Air:
             self._names[host] = fields["name"]
         elif what == "unplug":
             self._unplugged.add(host)
+            self._disturbed.add(host)
             self._switch_interface(host, False)
         elif what == "plug":
             self._unplugged.discard(host)
@@ -336,7 +339,7 @@ class Air:
 
     def drops(self) -> dict[str, object]:
         """What the kernels of all hosts dropped: datagrams at full sockets, frames at full devices."""
-        sockets, devices = [0] * len(self._spaces), -self._closed
+        sockets, devices = [0] * len(self._spaces), 0
         for host, space in enumerate(self._spaces):
             if space < 0:
                 continue  # a real device's host
@@ -344,11 +347,10 @@ class Air:
             snmp = [line.split()[1:] for line in Path("/proc/self/net/snmp").read_text().splitlines()
                     if line.startswith("Udp:")]
             sockets[host] = int(dict(zip(*snmp, strict=True)).get("RcvbufErrors", 0))
-            try:
-                devices += self._dropped(self._names.get(host, addresses.INTERFACE))
-            except OSError:
-                pass  # it has been removed, which is told, and took its counts along
-        return {"socket_drops": sum(sockets), "device_drops": max(devices, 0), "socket_drops_of": sockets}
+            if host not in self._disturbed:  # an interface that goes down drops what is on its way, and late is nobody
+                with suppress(OSError):  # removed in the last moment
+                    devices += max(self._dropped(self._names.get(host, addresses.INTERFACE)) - self._unhandled[host], 0)
+        return {"socket_drops": sum(sockets), "device_drops": devices, "socket_drops_of": sockets}
 
     def _dropped(self, interface: str) -> int:
         """Frames that the device of this name in this namespace dropped in both directions. Raises OSError."""

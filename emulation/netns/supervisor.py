@@ -32,7 +32,7 @@ GRACE = 1.0  # s that commands have to end in order
 WATCHED = 1000  # hosts of which each is told in the reports of progress
 TICK = 1.0  # s between two reports of progress
 STEP, SLEPT = 0.05, 0.05  # s that the wall clock was set by, and that the machine slept, without a word
-MOST_NOTES = 20
+MOST_NOTES = 40
 
 
 class Supervisor:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from emulation.netns import addresses, netlink, port
+from emulation.netns.fidelity import few
 from emulation.netns.plan import Plan
 
 GROUPS = netlink.LINKS | netlink.QDISCS | netlink.IPV4 | netlink.IPV6
@@ -26,6 +27,9 @@ MTU = 1500
 SETTLES = 0.1  # s that an address may be away without a word: the kernel tells its loss before that of the link
 HARMLESS = {"noqueue", "noop", "mq", "pfifo_fast", "fq_codel", "fq"}  # queueing that drops nothing by itself
 UNKNOWN, GONE = -1, -2  # in place of an index
+MOST_WRONG = 20  # sentences of all hosts
+BATCH = 16  # reads at one host before the others, and the scenario's faults, have their turn
+MOST_TOLD = 5  # sentences of one host: one that changes all the time hides none of the others
 
 
 class Link(NamedTuple):
@@ -63,7 +67,7 @@ class Watch:
         self.link: Link | None = None
         self.known: set[bytes] = set()
         self._others: dict[int, str] = {}
-        for _ in self.read():
+        while any(True for _ in self.read()):
             pass  # from before the run
         self._look()
 
@@ -79,7 +83,7 @@ class Watch:
 
     def read(self) -> Iterator[Change]:
         """All that has changed since, one by one."""
-        while True:
+        for _ in range(BATCH):
             try:
                 data = self.socket.recv(READ)
             except BlockingIOError:
@@ -115,7 +119,7 @@ class Watch:
         if kind in (netlink.RTM_NEWADDR, netlink.RTM_DELADDR):
             return self._address(kind, body)
         if kind in (netlink.RTM_NEWQDISC, netlink.RTM_DELQDISC) and struct.unpack_from("=i", body, 4)[0] == self.index:
-            name = netlink.attributes(body, 20).get(netlink.TCA_KIND, b"").rstrip(b"\0").decode(errors="replace")
+            name = _text(netlink.attributes(body, 20).get(netlink.TCA_KIND, b""))
             return Change("qdisc", None if kind == netlink.RTM_DELQDISC or name in HARMLESS else name)
         if kind == netlink.NLMSG_ERROR and (code := struct.unpack_from("=i", body)[0]):
             return Change("refused", -code)
@@ -126,7 +130,7 @@ class Watch:
         if family != socket.AF_UNSPEC:
             return None  # of a bridge's ports, told beside
         found = netlink.attributes(body, 16)
-        name = found.get(netlink.IFLA_IFNAME, b"").rstrip(b"\0").decode(errors="replace")
+        name = _text(found.get(netlink.IFLA_IFNAME, b""))
         if self.index == UNKNOWN and name == addresses.INTERFACE:
             self.index = index
         if index != self.index:
@@ -168,6 +172,7 @@ class _Story:
     down: float | None = None  # since when it is
     away: dict[bytes, float] = field(default_factory=dict)  # addresses that it should have and has not: since when
     told: dict[str, None] = field(default_factory=dict)  # sentences, each once
+    untold: int = 0  # further ones
 
 
 class Interfaces:
@@ -221,11 +226,12 @@ class Interfaces:
             for address, since in story.away.items():
                 self._lost(host, address, since, None)
             story.away.clear()
-        return [sentence for story in self._stories.values() for sentence in story.told]
+        return [sentence for host, story in self._stories.items() for sentence in (*story.told, *(
+            [f"{self._name(host)}: and {story.untold} more such changes"] if story.untold else []))]
 
     def disturbances(self) -> list[str]:
         """What makes the records no account of the network any more. After `notes`."""
-        return self._wrong
+        return few(self._wrong, "such things befell interfaces", MOST_WRONG)
 
     # ---- what becomes of a link --------------------------------------------------------------------
     def _link(self, host: int, link: Link | None) -> None:
@@ -344,7 +350,11 @@ class Interfaces:
         self._tell(host, what, "host_interface", state=state, address=None if link is None else link.station.hex(":"))
 
     def _say(self, host: int, sentence: str) -> None:
-        self._stories[host].told[sentence] = None
+        story = self._stories[host]
+        if len(story.told) < MOST_TOLD:
+            story.told[sentence] = None
+        else:
+            story.untold += sentence not in story.told
 
     def _name(self, host: int) -> str:
         return f"host {host}'s {addresses.INTERFACE}"
@@ -355,6 +365,12 @@ class Interfaces:
 
 def _ipv6(host: int) -> list[ipaddress.IPv6Address]:
     return [addresses.link_local(host), addresses.ipv6(host)]
+
+
+def _text(name: bytes) -> str:
+    """As people may read it: the kernel takes control characters in names."""
+    text = name.rstrip(b"\0").decode(errors="replace")
+    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def _number(value: bytes | None) -> int:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -106,6 +107,32 @@ def test_a_host_whose_node_is_deaf_makes_the_run_not_valid(tmp_path):
     assert "datagrams that came to host 2's interface did not come to its node" in because
     assert "host 3's wlan0 took the Ethernet address of host 4, 02:00:00:00:00:04, at " in because
     assert "host 2 got a further interface br0 at " in notes and "host 2's wlan0 became part of another interface" in notes
+
+
+STRANGE = """
+import socket
+with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as end:
+    end.bind(("wlan0", 0))
+    for _ in range(300):
+        end.send(b"\\xff" * 6 + bytes.fromhex("02000000000188b5") + bytes(60))
+"""
+
+
+@pytest.mark.needs("ip")
+def test_what_hosts_do_is_not_taken_for_lateness_and_one_hides_no_other(tmp_path):
+    """Frames of a protocol that no kernel knows, and an interface that goes down again and again with frames on their way."""
+    (tmp_path / "strange.py").write_text(STRANGE)
+    ours = runs.run(scenario(tmp_path, {
+        1: f"sleep 2; exec {sys.executable} {tmp_path}/strange.py",
+        2: "sleep 2; for k in $(seq 40); do ip link set wlan0 mtu $((1400 + k)); ip link set wlan0 down; "
+           "ip link set wlan0 up; done",
+        3: "sleep 2; ip link set wlan0 down",
+    }), tmp_path / "run")
+    fidelity = runs.manifest(ours)["fidelity"]
+    assert fidelity["invalid_because"] == [] and fidelity["tap_drops"] == 0
+    notes = fidelity["notes"]
+    assert notes[-1].startswith("host 3's wlan0 was down from ") and notes[-1].endswith(" s to the end")
+    assert notes[-2].startswith("host 2's wlan0: and ") and len(notes) == 7
 
 
 def node_of(out: Path, host: int) -> int:
