@@ -185,6 +185,8 @@ class Air(medium.Air):
                 self._tell(due)
         elif answer["done"][1] and answer["done"][0] not in self._ports:  # a radio went on; its IPv6 addresses went with it
             host = answer["done"][0]
+            if host in self._unplugged:
+                return  # its interface is gone, or was put down by hand
             kernel.setns(self._spaces[host], kernel.CLONE_NEWNET)
             station.address(self._plan, host)
 

@@ -45,7 +45,8 @@ FLUSH = 0.01  # s between two files that are written out, one at a time
 LEAVES = 60.0  # s that the hosts' programs have to end
 GC_THRESHOLD = 50_000
 KNOWN = {b"\x08\x00", b"\x08\x06", b"\x86\xdd"}  # IPv4, ARP, IPv6
-_OUR_PORT, _UDP, _FRAGMENT = wire.PORT.to_bytes(2), 17, 0x3FFF
+_OUR_PORT, _UDP = wire.PORT.to_bytes(2), 17
+_FRAGMENT, _LATER_FRAGMENT = 0x3FFF, 0x1FFF  # bits of the IPv4 header that any fragment has, and any but the first
 
 
 class FrameCaptures(Captures):
@@ -257,7 +258,7 @@ class Air:
             self.refused += 1
             return
         to = self._addressee(frame)
-        if to is None and self.scheduler.time > 0.0 and _is_ours(frame):
+        if to is None and self.scheduler.time > 0.0 and _is_ours(frame, _LATER_FRAGMENT):
             self._plan.nodes[host].words[TAKEN] += 1
         if to != host:
             self._carrying.transmit(host, to, frame)
@@ -284,7 +285,7 @@ class Air:
             self.refused += 1
             return
         self._unhandled[receiver] += frame[12:14] not in KNOWN
-        if self.scheduler.time > 0.0 and _is_ours(frame):
+        if self.scheduler.time > 0.0 and _is_ours(frame, _FRAGMENT):
             self._plan.nodes[receiver].words[REACHED] += 1
 
     def _discard(self) -> None:
@@ -362,10 +363,10 @@ class Air:
         return 0
 
 
-def _is_ours(frame: bytes) -> bool:
-    """Whether an Ethernet frame holds a datagram of our nodes, whole."""
+def _is_ours(frame: bytes, cut: int) -> bool:
+    """Whether an Ethernet frame holds a datagram of our nodes; `cut`: what tells of a fragment that is none."""
     return (frame[36:38] == _OUR_PORT and frame[12:14] == b"\x08\x00" and frame[23] == _UDP
-            and not int.from_bytes(frame[20:22]) & _FRAGMENT)
+            and not int.from_bytes(frame[20:22]) & cut)
 
 
 def run(plan: Plan, taps: list[int], spaces: list[int], channel: Channel) -> None:

@@ -25,6 +25,7 @@ from emulation.netns.fidelity import (
     HEARD,
     PUBLISHED,
     RECORDS_LOST,
+    REFUSED,
     SEEN,
     SETTING_UP,
     UNSENT,
@@ -141,7 +142,7 @@ class _Client:
                  journal: daemon.Journal | None) -> None:
         self._host, self._port, self._broker, self._journal = host, port, broker, journal
         self._tally = plan.nodes[host]
-        self._before = {k: self._tally.words[k] for k in (RECORDS_LOST, UNSENT, CALLED, HEARD)}  # in former lives
+        self._before = {k: self._tally.words[k] for k in (RECORDS_LOST, UNSENT, REFUSED, CALLED, HEARD)}  # in former lives
         self._clock = Clock()
         self._up = False
         scenario = plan.scenario
@@ -189,6 +190,6 @@ class _Client:
         words, port = self._tally.words, self._port
         ended = self._journal is not None and self._journal.ended  # with a line that could not be written
         for k, count in ((RECORDS_LOST, port.records.lost + ended), (UNSENT, port.radio.unsent),
-                         (CALLED, port.radio.called), (HEARD, port.radio.heard)):
+                         (REFUSED, port.radio.refused), (CALLED, port.radio.called), (HEARD, port.radio.heard)):
             words[k] = self._before[k] + count
         words[SEEN] = int(port.now() * 1e9)

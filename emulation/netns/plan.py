@@ -25,6 +25,7 @@ class Device(NamedTuple):
     begin: Callable[[Plan], None] = nothing  # what there must be before any host is made
     inside: bool = False  # a real device's interface is moved into a namespace of its host
     switches: bool = False  # a radio that the scenario switches off is an interface that is down, as its host sees it
+    compares: bool = False  # the medium counts the datagrams that pass between nodes and their interfaces
     edge: float = 0.0  # share of the range, about it, within which two hosts may hear each other or not
 
 

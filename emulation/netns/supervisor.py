@@ -19,7 +19,16 @@ from heapq import heappop, heappush
 from emulation.medium import propagation_of
 from emulation.netns import fidelity, kernel, medium, probe
 from emulation.netns.channel import Channel
-from emulation.netns.fidelity import DELIVERED, NEIGHBORS, PUBLISHED, RECORDS_LOST, SETTING_UP, UNSENT, Part
+from emulation.netns.fidelity import (
+    DELIVERED,
+    NEIGHBORS,
+    PUBLISHED,
+    RECORDS_LOST,
+    REFUSED,
+    SETTING_UP,
+    UNSENT,
+    Part,
+)
 from emulation.netns.plan import Plan
 from emulation.netns.processes import Failed, Hosts, fork, reaped, wait_for
 from emulation.netns.watch import Interfaces
@@ -32,7 +41,7 @@ GRACE = 1.0  # s that commands have to end in order
 WATCHED = 1000  # hosts of which each is told in the reports of progress
 TICK = 1.0  # s between two reports of progress
 STEP, SLEPT = 0.05, 0.05  # s that the wall clock was set by, and that the machine slept, without a word
-MOST_NOTES = 40
+MOST_NOTES, MOST_HOSTS = 40, 10
 
 
 class Supervisor:
@@ -198,7 +207,7 @@ class Supervisor:
         disturbances = [*self._hosts.told(), *report["disturbances"], *self._interfaces.disturbances(),
                         *self._lost_inside(report["socket_drops_of"])]
         because = fidelity.judge(measured, self._plan.scenario.run.fidelity, disturbances, self._parts())
-        notes = fidelity.few([*notes, *_told(measured)], "things befell the hosts", MOST_NOTES)
+        notes = fidelity.few([*notes, *self._refused(), *_told(measured)], "things befell the hosts", MOST_NOTES)
         counts = [tally.words for tally in self._plan.nodes]
         self._caller.send({"ended": report["ended"], "disk_full": report.get("disk_full"),
                            "fidelity": {"valid": not because, "invalid_because": because, "notes": notes, **measured},
@@ -215,10 +224,22 @@ class Supervisor:
     def _lost_inside(self, dropped: list[int]) -> list[str]:
         """Datagrams that hosts lost within, in sentences; of a host that stood still that is told already."""
         said, stall = [], self._plan.scenario.run.fidelity.stall
+        if not self._plan.device.compares:
+            return said
         for host, tally in zip(self._hosts.all, self._plan.nodes, strict=True):
             if host.epoch and tally.worst <= stall and not host.frozen:
                 said += fidelity.lost_inside(f"host {host.number}", tally.words, host.epoch, dropped[host.number])
         return fidelity.few(said, "hosts lost datagrams so", fidelity.MOST_TOLD)
+
+    def _refused(self) -> list[str]:
+        """Datagrams that kernels did not take of nodes whose interfaces were up, in a sentence."""
+        refused = {host: tally.words[REFUSED] for host, tally in enumerate(self._plan.nodes)
+                   if tally.words[REFUSED] and not self._interfaces.disturbed(host)}
+        if not refused:
+            return []
+        some = ", ".join(map(str, list(refused)[:MOST_HOSTS])) + (", ..." if len(refused) > MOST_HOSTS else "")
+        return [f"kernels did not take {sum(refused.values())} datagrams of the nodes of hosts {some} (a full table of "
+                "neighbors or queue, a firewall; hosts.log has the first of each): they count as sent"]
 
     def _measured(self, report: dict) -> dict[str, object]:
         """The manifest's table fidelity but for the judgement."""

@@ -170,6 +170,7 @@ class _Story:
     own: set[bytes]  # the addresses of the plan that it has
     link: Link | None  # as it was last; None when it is gone
     down: float | None = None  # since when it is
+    disturbed: bool = False  # whether it ever was, or is gone
     away: dict[bytes, float] = field(default_factory=dict)  # addresses that it should have and has not: since when
     told: dict[str, None] = field(default_factory=dict)  # sentences, each once
     untold: int = 0  # further ones
@@ -185,6 +186,7 @@ class Interfaces:
         self._watches: dict[int, Watch] = {}
         self._stories: dict[int, _Story] = {}
         self._wrong: list[str] = []
+        self._lacking = ""
 
     def begin(self, descriptors: dict[int, int]) -> dict[Watch, int]:
         """Watch from now on, by the sockets of `open_watch`, a host each; what is to be read, and of which host."""
@@ -192,6 +194,8 @@ class Interfaces:
             watch = self._watches[host] = Watch(descriptor)
             planned = {address.packed for address in (addresses.ipv4(host), *_ipv6(host))}
             self._stories[host] = _Story(planned & watch.known, watch.link)
+            if not planned <= watch.known and not self._plan.device.switches:
+                self._lacking = "hosts have no IPv6 addresses: this system has no IPv6, or it is switched off"
         return {watch: host for host, watch in self._watches.items()}
 
     def heed(self, host: int) -> None:
@@ -209,7 +213,7 @@ class Interfaces:
                 self._say(host, f"{name} got the queueing discipline {change.value} at {self._at()}: what that drops or "
                           "delays is in no record")
             elif change.what == "refused":
-                self._say(host, f"{name} could not be given back its addresses at {self._at()} ({os.strerror(change.value)})")
+                self._say(host, f"{name} could not be given all addresses of the plan at {self._at()} ({os.strerror(change.value)})")
         self._look_for_addresses(host)
 
     def started(self, host: int) -> None:
@@ -218,16 +222,23 @@ class Interfaces:
         if story is not None and story.link is not None and not story.link.up and not self._plan.device.switches:
             self._down(host)
 
+    def disturbed(self, host: int) -> bool:
+        """Whether the host's interface ever was down or gone, so that nothing could be sent there."""
+        return host in self._stories and self._stories[host].disturbed
+
     def notes(self) -> list[str]:
         """What befell the interfaces, in sentences, when the run has ended."""
         for host, story in self._stories.items():
             if story.down is not None:
                 self._say(host, f"{self._name(host)} was down from {story.down:.1f} s to the end")
-            for address, since in story.away.items():
+            for address, since in sorted(story.away.items()):
                 self._lost(host, address, since, None)
             story.away.clear()
-        return [sentence for host, story in self._stories.items() for sentence in (*story.told, *(
-            [f"{self._name(host)}: and {story.untold} more such changes"] if story.untold else []))]
+        told = [self._lacking] if self._lacking else []
+        for host, story in self._stories.items():
+            told += [*story.told]
+            told += [f"{self._name(host)}: and {story.untold} more such changes"] if story.untold else []
+        return told
 
     def disturbances(self) -> list[str]:
         """What makes the records no account of the network any more. After `notes`."""
@@ -261,7 +272,7 @@ class Interfaces:
             self._tell(host, "name", name=link.name)
 
     def _down(self, host: int) -> None:
-        self._stories[host].down = self._now()
+        self._stories[host].down, self._stories[host].disturbed = self._now(), True
         self._record(host, "unplug", "down")
 
     def _up(self, host: int) -> None:
@@ -287,7 +298,7 @@ class Interfaces:
         story = self._stories[host]
         if story.down is not None and self._now() - story.down > SETTLES:  # before it is removed it is put down
             self._say(host, f"{name} was down from {story.down:.2f} s on")
-        story.down = None
+        story.down, story.disturbed = None, True
         story.away.clear()
         self._say(host, f"{name} was removed at {self._at()}: the host had no radio from then on")
         self._record(host, "unplug", "gone")

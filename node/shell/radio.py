@@ -33,6 +33,7 @@ class Radio:
 
     def __init__(self, settings: Settings) -> None:
         self.unsent = 0
+        self.refused = 0  # of these: by the kernel, not for want of an address
         self.called = self.heard = 0  # broadcasts that the kernel took, datagrams of others
         self.interface = named(settings.interface, settings.address)
         self.record: Callable[..., None] | None = None  # for a field node: what the shell itself has to say
@@ -75,6 +76,7 @@ class Radio:
             if not self.unsent and not isinstance(error, BlockingIOError):
                 say(f"{self.interface}: cannot send to {address} ({error.strerror}); going on")
             self.unsent += 1
+            self.refused += 1
             return False
         return True
 

@@ -115,10 +115,11 @@ def test_one_process_that_stands_still_or_is_always_late_is_named_whatever_the_o
 
 
 def test_datagrams_that_a_host_takes_are_counted():
-    words = dict.fromkeys(range(fidelity.CLASSES + 14), 0)
-    words |= {fidelity.REACHED: 1000, fidelity.HEARD: 950, fidelity.CALLED: 300, fidelity.TAKEN: 290}
+    words = fidelity.tallies(1)[0].words
+    for k, count in ((fidelity.REACHED, 1000), (fidelity.HEARD, 950), (fidelity.CALLED, 300), (fidelity.TAKEN, 290)):
+        words[k] = count
     assert fidelity.lost_inside("host 3", words, 1, 0) == []
-    words |= {fidelity.HEARD: 500, fidelity.TAKEN: 100}
+    words[fidelity.HEARD], words[fidelity.TAKEN] = 500, 100
     assert fidelity.lost_inside("host 3", words, 1, 500)[0].startswith("200 of 300 datagrams that host 3's node sent")
     came, sent = fidelity.lost_inside("host 3", words, 1, 0)
     assert came.startswith("500 of 1000 datagrams that came to host 3's interface did not come to its node")

@@ -78,7 +78,7 @@ def test_what_befalls_an_interface_is_followed_and_told(tmp_path, neighbors):
                  "host 5's wlan0 was without its address fd72:6f61:6d63::6 from ",
                  "host 5's wlan0 took 10.0.0.3, the address of host 2, at "):
         assert told in notes
-    assert "host 0" not in notes and "could not be given back" not in notes
+    assert "host 0" not in notes.replace("of host 0", "") and "could not be given" not in notes
     (down, went), (up, came) = states(ours, 2)
     assert (down, up) == ("down", "up") and 3 <= went < came
     assert {record["address"] for record in runs.of_kind(ours, "host_interface") if record["host"] == 1} == {
@@ -127,12 +127,16 @@ def test_what_hosts_do_is_not_taken_for_lateness_and_one_hides_no_other(tmp_path
         2: "sleep 2; for k in $(seq 40); do ip link set wlan0 mtu $((1400 + k)); ip link set wlan0 down; "
            "ip link set wlan0 up; done",
         3: "sleep 2; ip link set wlan0 down",
+        4: "ip link set wlan0 mtu 100",  # what is longer comes in fragments, and IPv6 is none
     }), tmp_path / "run")
     fidelity = runs.manifest(ours)["fidelity"]
     assert fidelity["invalid_because"] == [] and fidelity["tap_drops"] == 0
     notes = fidelity["notes"]
-    assert notes[-1].startswith("host 3's wlan0 was down from ") and notes[-1].endswith(" s to the end")
-    assert notes[-2].startswith("host 2's wlan0: and ") and len(notes) == 7
+    [down] = [note for note in notes if note.startswith("host 3's wlan0 ")]
+    assert " was down from " in down and down.endswith(" s to the end")
+    assert [note for note in notes if note.startswith("host 2's")][-1].startswith("host 2's wlan0: and ")
+    assert [note.split(" from ")[0] for note in notes if note.startswith("host 4's")][1:] == [
+        f"host 4's wlan0 was without its address {address}" for address in sorted([addresses.ipv6(4), addresses.link_local(4)])]
 
 
 def node_of(out: Path, host: int) -> int:
