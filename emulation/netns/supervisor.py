@@ -228,7 +228,7 @@ class Supervisor:
             return said
         for host, tally in zip(self._hosts.all, self._plan.nodes, strict=True):
             has_node = self._plan.scenario.hosts.runs_node(host.number)
-            if has_node and host.epoch and tally.worst <= stall and not host.frozen:
+            if has_node and host.space >= 0 and host.epoch and tally.worst <= stall and not host.frozen:
                 said += fidelity.lost_inside(f"host {host.number}", tally.words, host.epoch, dropped[host.number])
         return fidelity.few(said, "hosts lost datagrams so", fidelity.MOST_TOLD)
 
