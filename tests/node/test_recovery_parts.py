@@ -338,14 +338,14 @@ def test_parts_make_up_the_whole_in_any_order(size, chance):
 
 
 def test_parts_that_never_become_whole_are_bounded_in_number_and_time():
-    clock = Clock()
-    into = Parts(clock)
+    clock, given_up = Clock(), []
+    into = Parts(clock, lambda: given_up.append(clock.time))
     for sender in range(100):
         into.put(sender, wire.Part(1, 0, 2, b"x"))
-    assert len(into._waiting) == ASSEMBLIES
+    assert len(into._waiting) == ASSEMBLIES and len(given_up) == 100 - ASSEMBLIES
     clock.time = PATIENCE + 1
     into.put(500, wire.Part(1, 0, 2, b"x"))
-    assert len(into._waiting) == 1
+    assert len(into._waiting) == 1 and len(given_up) == 100
 
 
 @pytest.mark.parametrize("part", [wire.Part(1, 2, 2, b"x"), wire.Part(1, 0, 0, b"x"), wire.Part(1, 0, 255, b"x"),
