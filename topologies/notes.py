@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from topologies import replay
 from topologies.radio import LogDistanceRadio
 from topologies.scenario import Scenario
 
@@ -14,7 +15,7 @@ FAR_REFERENCE = 10.0  # m
 
 def notes(scenario: Scenario) -> list[str]:
     """Sentences "key: what is so; what would change it"; none of them keeps the scenario from being run."""
-    return [*_reach(scenario.radio), *_workload(scenario.workload)]
+    return [*replay.remarks(scenario), *_reach(scenario.radio), *_workload(scenario.workload)]
 
 
 def half_range(radio: LogDistanceRadio, sensitivity: float) -> float:
