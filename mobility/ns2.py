@@ -211,9 +211,8 @@ def _remarks(script: _Script, zero_speed: str, last: float) -> list[str]:
 def _comings(path: Path, script: _Script, activity: Path | None) -> list[str]:
     """Cars that come late and leave, as SUMO writes them: by its activity file, or assumed."""
     if activity:
-        where = "" if activity == path else f" {activity.name} beside it"
-        return [f"hosts are there from their `start` to their `stop`, by{where or ' lines in it'}; outside of that nobody "
-                "hears them, while their programs run and what they publish counts"]
+        where = "lines in it" if activity == path else f"{activity.name} beside it"
+        return [f"hosts are there from their `start` to their `stop`, by {where}"]
     first_leg = min((leg[2] for node in script.nodes.values() for leg in node.legs), default=0)
     late = [name for name, node in script.nodes.items() if node.line > first_leg and _comes(node)]
     beside = _activity_file(path)
