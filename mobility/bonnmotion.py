@@ -129,11 +129,13 @@ def _take(path: Path) -> _Lines:
             if match := _DIMENSIONS.match(line):
                 lines.dimensions.add(int(match[1]))
             continue
+        if not lines.rows and len(line) < 64 and len(line.split(None, 1)) == 1 and _is_number(line.strip()):
+            value = float(line)
+            if abs(value) <= FARTHEST:  # nor nan; else as below, which tells it
+                lines.singles.append(value)
+                lines.at.append(number)
+                continue
         values = _floats(path, number, line)
-        if len(values) == 1 and not lines.rows:
-            lines.singles.append(values[0])
-            lines.at.append(number)
-            continue
         if lines.singles:
             raise NotUnderstood(path, number, f"{len(values)} numbers in a line, where those before have one each")
         if len(lines.rows) == MOST_NODES:

@@ -94,7 +94,7 @@ def read(path: Path, zero_speed: str = "stop") -> Movement:
 
 def _read(path: Path) -> _Script:
     script = _Script()
-    for number, line in tcl.joined(read_lines(path)):
+    for number, line in tcl.joined(path, read_lines(path)):
         if script.core is None and (match := _CORE.match(line)):
             script.core = int(match[1]), float(match[2])
         for said in tcl.understand(path, number, line):
@@ -144,7 +144,7 @@ def _activity(path: Path, script: _Script) -> tuple[dict[str, list[tuple[float, 
     switches, file = script.switches, path if script.switches else None
     if not switches and (beside := _activity_file(path)) and os.path.isfile(beside):
         file, switches = beside, []
-        for number, line in tcl.joined(read_lines(beside)):
+        for number, line in tcl.joined(beside, read_lines(beside)):
             for said in tcl.understand(beside, number, line):
                 if not isinstance(said, tcl.Switch):
                     raise TraceError(beside, number, 'no line of an activity file; `$ns_ at TIME "$g(ID) start"`')

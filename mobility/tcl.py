@@ -15,6 +15,7 @@ from pathlib import Path
 
 from mobility.textfile import FARTHEST, NotUnderstood, TraceError
 
+MOST_JOINED = 1 << 20  # characters
 PLAIN = (
     "only plain lines are read: run the script with its `$node_(3) set X_ ..` and `setdest` lines written out "
     'by `puts`, numbers in place of variables, as in `$ns_ at 2.0 "$node_(3) setdest 90.4 44.9 1.37"`'
@@ -98,17 +99,20 @@ class Aside:
 STATUS = "a node's status"
 
 
-def joined(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+def joined(path: Path, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
     """Lines with the numbers at which they begin; one that ends in a backslash goes on in the next."""
-    begin, text = 0, ""
+    begin, parts, length = 0, [], 0
     for number, line in enumerate(lines, 1):
         if line.endswith("\\") and (len(line) - len(line.rstrip("\\"))) % 2:
-            begin, text = begin or number, f"{text}{line[:-1]} "
+            begin, length = begin or number, length + len(line)
+            parts.append(line[:-1])
+            if length > MOST_JOINED:
+                raise TraceError(path, begin, f"more than {MOST_JOINED >> 20} MiB in lines that go on by a backslash; fewer")
             continue
-        yield (begin or number), text + line
-        begin, text = 0, ""
+        yield (begin, " ".join((*parts, line))) if begin else (number, line)
+        begin, parts, length = 0, [], 0
     if begin:
-        yield begin, text
+        yield begin, " ".join(parts)
 
 
 def understand(path: Path, number: int, line: str) -> list[Place | Leg | Switch | Aside]:

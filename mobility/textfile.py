@@ -15,7 +15,7 @@ from pathlib import Path
 
 MOST_BYTES = 1 << 29  # of a trace, unpacked: some 20 million waypoints
 MOST_LINE = 1 << 24  # characters of one line: a week of one node's places, one a second
-MOST_RATIO = 25  # unpacked to packed; traces have 2 to 20
+MOST_RATIO = 20  # unpacked to packed; traces have 2 to 10
 ALWAYS_UNPACKED = 1 << 23  # bytes that may be unpacked whatever the ratio
 FARTHEST = 1e12  # of times (s) and coordinates (m): sums and squares of them are still numbers
 MOST_NODES = 100_000  # of a trace
