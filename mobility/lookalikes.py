@@ -119,7 +119,7 @@ def columns(words: Sequence[Sequence[str]], certain: bool = False) -> tuple[str,
             return "contacts `t i j` (SocioPatterns), or one node's track, `t x y` a line", (
                 f"{_CONTACTS}; a track is one line of BonnMotion, with all its places")
         return "one node's track, `t x y` a line", "join its lines to one, which is a node of a BonnMotion file"
-    if len(table) > 2 and not steady and width <= 12:
+    if len(table) > 2 and not steady and 1 < width <= 12:
         return "a table, whose lines begin with other numbers and are all of one length", _BONNMOTION
     return None
 
