@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 HELP = "show a capture, or write the dissector for Wireshark"
@@ -16,6 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from cli.errors import UserError
+    from cli.hosts import whose
     from emulation import dissect
 
     try:
@@ -23,6 +25,8 @@ def run(args: argparse.Namespace) -> int:
             args.out.write_text(dissect.wireshark_lua(), encoding="utf-8")
             print(f"{args.out}: written; for example: tshark -X lua_script:{args.out} -r captures/0.pcap")
         else:
+            if told := whose(args.capture):
+                print(f"roamcast: {told}", file=sys.stderr)
             for line in dissect.lines(args.capture):
                 print(line)
     except BrokenPipeError:

@@ -3,25 +3,53 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 
 
 def host_of(run: Path, text: str) -> int:
-    """The id of the host that the text means, by id or name. Raises UserError."""
-    import tomllib
+    """The id of the host of a run directory that the text means, by name or id. Raises UserError.
 
+    Where names are numbers that are not their ids, a person is told which host it is.
+    """
     from cli.errors import UserError
+    from topologies.naming import NoHost
+
+    naming = _naming(run)
+    if naming is None:
+        raise UserError(f"{run}: not a run directory; give the one that `roamcast run` made")
+    try:
+        host = naming.host(text)
+    except NoHost as error:
+        raise UserError(f"{run}: host {error}") from None
+    if not 0 <= host < naming.count:
+        raise UserError(f"{text}: no host of {run}; there are {naming.count}, ids 0 to {naming.count - 1}")
+    if naming.twofold:
+        print(f"roamcast: {text} is {naming.who(host)}: names go before ids", file=sys.stderr, flush=True)
+    return host
+
+
+def whose(file: Path) -> str:
+    """A sentence on whose file of a run directory this is (captures/1.pcap), where its number is not the host's name;
+    else nothing."""
+    naming = _naming(file.parent.parent)
+    if naming is None or not naming.twofold or not file.stem.isdecimal() or int(file.stem) >= naming.count:
+        return ""
+    return f"{file}: files go by ids: this is of {naming.who(int(file.stem))}"
+
+
+def _naming(run: Path):
+    """How the hosts of a run directory are named; None for what is no run directory."""
+    import tomllib
 
     try:
         hosts = tomllib.loads((run / "scenario.toml").read_text(encoding="utf-8"))["hosts"]
-    except (OSError, ValueError, KeyError):
-        raise UserError(f"{run}: not a run directory; give the one that `roamcast run` made") from None
-    names = hosts.get("names") or [str(k) for k in range(hosts["count"])]
-    if text in names:
-        return names.index(text)
-    if text.isdecimal() and int(text) < len(names):
-        return int(text)
-    raise UserError(f"{text}: no host of {run}; there are {len(names)}, {names[0]} to {names[-1]}")
+    except (OSError, ValueError, KeyError, RecursionError):
+        return None
+    from topologies.fill import naming_of  # a host that has the node alone has no runs, and lacks this
+
+    naming = naming_of(hosts if isinstance(hosts, dict) else {})
+    return naming if naming.count else None
 
 
 def add_node(parser: argparse.ArgumentParser) -> None:

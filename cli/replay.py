@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
@@ -23,8 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0: done, or the records are the same; 1: they differ."""
+    from cli.hosts import whose
     from node.journal import JournalError, NoJournal, replay
 
+    if args.journal.parent.name == "journals" and (told := whose(args.journal)):
+        print(f"roamcast: {told}", file=sys.stderr)
     until = float("inf") if args.until is None else args.until
     try:
         replayed = _until(replay(args.journal), until)

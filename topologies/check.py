@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from topologies.workload import MOST_FILTERS
 if TYPE_CHECKING:
     from topologies.scenario import Scenario
 
+MOST_FOUND = 1000  # by one check: more would only take time and memory, twenty are told
 MOST_PLANNED = 2_000_000  # by all hosts together, to bound memory
 
 # What trees supply and what parts need, least first (node/trees/__init__.py; a test holds the two together).
@@ -44,7 +46,8 @@ def problems(path: Path, scenario: Scenario, read_trace: Callable[[], mobility.M
 
     `broken`: its tables that are not in order by themselves; what needs to look at one is left out.
     """
-    found = [finding for check, needed in _CHECKS if not needed & set(broken) for finding in check(scenario)]
+    found = [finding for check, needed in _CHECKS if not needed & set(broken)
+             for finding in islice(check(scenario), MOST_FOUND)]
     if not {"mobility", "hosts", "run"} & set(broken) and isinstance(scenario.mobility, Trace):
         found += _trace(scenario, read_trace())
     return [line(path, *finding) for finding in found]
@@ -63,6 +66,9 @@ def _run(scenario: Scenario) -> Iterator[Finding]:
         )
     elif low < 0 or high > run.duration:
         yield "run.window", f"[{low:g}, {high:g}]", f"a span within [0, {run.duration:g}], the run"
+    elif low >= run.duration - run.deadline:
+        found = f"[{low:g}, {high:g}], where nothing is measured: the run ends before an event of then has had its {run.deadline:g} s"
+        yield "run.window", found, f"a begin before {run.duration - run.deadline:g}, a shorter run.deadline or a longer run"
 
 
 def _hosts(scenario: Scenario) -> Iterator[Finding]:
@@ -72,8 +78,7 @@ def _hosts(scenario: Scenario) -> Iterator[Finding]:
     if hosts.count is not None and hosts.names is not None:
         yield "hosts.count", f"{hosts.count} beside {len(hosts.names)} names", "leave hosts.count out"
     if hosts.names is not None and len(set(hosts.names)) < len(hosts.names):
-        twice = next(name for k, name in enumerate(hosts.names) if name in hosts.names[:k])
-        yield "hosts.names", f"{show(twice)} twice", "names that differ"
+        yield "hosts.names", f"{show(_twice(hosts.names))} twice", "names that differ"
     for key in hosts.each:
         yield from _known(f"hosts.{key}", int(key), len(scenario.names))
     if scenario.run.world == "sim":
@@ -135,6 +140,12 @@ def _trace(scenario: Scenario, trace: mobility.Movement) -> Iterator[Finding]:
         value = getattr(motion, key)
         if value != type(motion).model_fields[key].default and motion.format != format:
             yield f"mobility.{key}", f"{show(value)} for a trace in {motion.format}", f"leave it out, it is for {format}"
+    if scenario.hosts.names is not None and trace.names != [str(k) for k in range(len(trace))]:
+        for name, own in zip(names, trace.names):
+            if name != own and name in trace.names:
+                found = f'"{name}" for the trace\'s host "{own}", while the trace has a host "{name}" of its own'
+                yield "hosts.names", found, "leave hosts.names out, the trace has names, or give others"
+                break
     moves = any(len(trajectory.times) > 1 for trajectory in trace.trajectories)
     left = trace.duration - motion.start
     if (moves or trace.duration > 0) and left < needed - 1e-6:
@@ -159,9 +170,10 @@ def _radio(scenario: Scenario) -> Iterator[Finding]:
         yield from _known(f"radio.links[{k}].from", link.from_, count)
         yield from _known(f"radio.links[{k}].to", link.to, count)
         if link.from_ == link.to:
-            yield f"radio.links[{k}]", f"host {link.to} at both ends", "two different hosts"
+            yield f"radio.links[{k}]", f"{scenario.naming.who(link.to)} at both ends", "two different hosts"
         if (link.from_, link.to) in seen:
-            yield f"radio.links[{k}]", f"{link.from_} to {link.to} a second time", "each direction once"
+            pair = " to ".join(scenario.naming.who(host).removeprefix("host ") for host in (link.from_, link.to))
+            yield f"radio.links[{k}]", f"{pair} a second time", "each direction once"
         seen.add((link.from_, link.to))
 
 
@@ -227,7 +239,7 @@ def _short_of(key: str, part: str, needs: dict[str, str], tree: str) -> Finding:
 
 
 def _workload(scenario: Scenario) -> Iterator[Finding]:
-    workload, count, duration = scenario.workload, len(scenario.names), scenario.run.duration
+    workload, duration = scenario.workload, scenario.run.duration
     if workload.subscriptions > workload.kinds:
         yield (
             "workload.subscriptions",
@@ -243,12 +255,33 @@ def _workload(scenario: Scenario) -> Iterator[Finding]:
     for name in ("subscribe", "publish"):
         for k, row in enumerate(getattr(workload, name)):
             key = f"workload.{name}[{k}]"
-            for host in row.hosts or ():
-                yield from _known(f"{key}.hosts", host, count)
+            yield from _named(scenario, f"{key}.hosts", row.hosts or ())
             if row.at >= duration:
                 yield f"{key}.at", f"{row.at:g} in a run of {duration:g} s", "a time within the run"
             if row.until is not None and row.until <= row.at:
                 yield f"{key}.until", f"{row.until:g}", f"a time after at = {row.at:g}"
+
+
+def _named(scenario: Scenario, key: str, hosts: Sequence[int]) -> Iterator[Finding]:
+    """Hosts of one row of the workload: they exist, each once, and something of ours runs there to do it."""
+    count = len(scenario.names)
+    for host in hosts:
+        yield from _known(key, host, count)
+        if host < count and (without := _nodeless(scenario, host)):
+            found = f"{scenario.naming.who(host)}, with {without}, where nothing of the workload runs"
+            yield key, found, "leave it out, its own programs subscribe and publish"
+    if len(set(hosts)) < len(hosts):
+        yield key, f"{scenario.naming.who(_twice(hosts))} twice", "each host once"
+
+
+def _nodeless(scenario: Scenario, host: int) -> str:
+    """What keeps our node, and with it the workload's client, from a host; empty where nothing does."""
+    if scenario.hosts.runs_node(host):
+        return ""
+    if scenario.hosts.interface_of(host) is not None:
+        return f"hosts.{host}.interface"
+    own = scenario.hosts.each.get(str(host))
+    return f"hosts.{host}.node = false" if own is not None and own.node is False else "hosts.node = false"
 
 
 def _roaming(scenario: Scenario) -> Iterator[Finding]:
@@ -256,12 +289,10 @@ def _roaming(scenario: Scenario) -> Iterator[Finding]:
     roam, count = scenario.workload.roam, len(scenario.names)
     for host in roam:
         yield from _known("workload.roam", host, count)
-        own = scenario.hosts.each.get(str(host))
-        if own is not None and own.node is False:
-            yield "workload.roam", f"host {host}, with hosts.{host}.node = false", "leave it out: its program is the client"
+        if host < count and (without := _nodeless(scenario, host)):
+            yield "workload.roam", f"{scenario.naming.who(host)}, with {without}", "leave it out: its program is the client"
     if len(set(roam)) < len(roam):
-        twice = next(host for k, host in enumerate(roam) if host in roam[:k])
-        yield "workload.roam", f"host {twice} twice", "each host once"
+        yield "workload.roam", f"{scenario.naming.who(_twice(roam))} twice", "each host once"
     if roam and set(range(count)) <= set(roam):
         yield "workload.roam", f"all {count} hosts", "leave some out, they are the brokers"
     if roam and scenario.node.tree == "none":
@@ -283,7 +314,7 @@ def _amount(scenario: Scenario) -> Iterator[Finding]:
 
 
 def _faults(scenario: Scenario) -> Iterator[Finding]:
-    count, duration = len(scenario.names), scenario.run.duration
+    count, duration, naming = len(scenario.names), scenario.run.duration, scenario.naming
     for k, fault in enumerate(scenario.faults):
         if fault.at >= duration:
             yield f"faults[{k}].at", f"{fault.at:g} in a run of {duration:g} s", "a time within the run"
@@ -291,11 +322,14 @@ def _faults(scenario: Scenario) -> Iterator[Finding]:
             for host in fault.link:
                 yield from _known(f"faults[{k}].link", host, count)
             if fault.link[0] == fault.link[1]:
-                yield f"faults[{k}].link", f"host {fault.link[0]} at both ends", "two different hosts"
+                yield f"faults[{k}].link", f"{naming.who(fault.link[0])} at both ends", "two different hosts"
         else:
             yield from _known(f"faults[{k}].host", fault.host, count)
             if fault.action in ("freeze", "thaw") and scenario.run.world == "sim":
                 yield f"faults[{k}].action", f'"{fault.action}" in world "sim"', 'run.world = "netns", or "crash"'
+            elif fault.action in ("freeze", "thaw") and scenario.hosts.interface_of(fault.host) is not None:
+                found = f'"{fault.action}" of {naming.who(fault.host)}, a real device whose programs are its own'
+                yield f"faults[{k}].action", found, '"stop" or "crash", which take it off the air'
     yield from _idle_faults(scenario)
 
 
@@ -314,11 +348,13 @@ _EFFECTS = {
 def _idle_faults(scenario: Scenario) -> Iterator[Finding]:
     """Faults that would find what they strike in the state that they bring about."""
     states: dict[object, str] = {}
+    who = scenario.naming.who
     for k, fault in sorted(enumerate(scenario.faults), key=lambda item: item[1].at):
         if isinstance(fault, LinkFault):
-            struck, state, name = frozenset(fault.link), "whole", "the link {} - {}".format(*fault.link)
+            struck, state = frozenset(fault.link), "whole"
+            name = "the link " + " - ".join(who(host).removeprefix("host ") for host in fault.link)
         else:
-            struck, name = fault.host, f"host {fault.host}"
+            struck, name = fault.host, who(fault.host)
             state = "down" if fault.action == "start" else "up"  # absent until it is started first
         state = states.setdefault(struck, state)
         needed, otherwise, then = _EFFECTS[fault.action]
@@ -340,6 +376,12 @@ def _mininet(scenario: Scenario) -> Iterator[Finding]:
     for k, fault in enumerate(scenario.faults):
         if isinstance(fault, LinkFault):
             yield f"faults[{k}].action", f'"{fault.action}" of a link in world "mininet"', other
+
+
+def _twice(values: Sequence[object]) -> object:
+    """The first of them that is there more than once."""
+    times = Counter(values)
+    return next(value for value in values if times[value] > 1)
 
 
 def _known(key: str, host: int, count: int) -> Iterator[Finding]:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import mobility
-from topologies.problems import key_text, line, nearest, one_line, show
+from topologies.naming import Naming, NoHost
+from topologies.problems import MOST_TOLD, key_text, line, one_line, show
 from topologies.run import NAME
 
 Tables = dict[str, Any]
@@ -57,7 +58,8 @@ def _hosts(path: Path, tables: Tables, read_trace: Callable) -> list[str]:
     hosts, motion = _table(tables, "hosts"), _table(tables, "mobility")
     own = [key for key, value in hosts.items() if isinstance(value, dict) and key != "each"]
     if own:  # [hosts.N]: the schema knows them as hosts.each
-        hosts["each"] = {key: hosts.pop(key) for key in own}
+        each = hosts.get("each")
+        hosts["each"] = (each if isinstance(each, dict) else {}) | {key: hosts.pop(key) for key in own}
     if isinstance(hosts.get("names"), list) and hosts.get("count") == len(hosts["names"]):
         del hosts["count"]
     given = "count" in hosts or "names" in hosts
@@ -105,34 +107,48 @@ def _hosts(path: Path, tables: Tables, read_trace: Callable) -> list[str]:
 
 def _ids(path: Path, tables: Tables) -> tuple[list[str], set[str]]:
     """Replace the names of hosts by their ids wherever a host is named; problems, and in which tables."""
-    names = _table(tables, "hosts").get("names")
-    known = (
-        {name: k for k, name in enumerate(names) if isinstance(name, str)} if isinstance(names, list) else {}
-    )
+    hosts = _table(tables, "hosts")
+    naming = naming_of(hosts)
     problems: list[str] = []
     broken: set[str] = set()
 
-    def resolve(value: Any, place: tuple) -> Any:
+    def resolve(value: Any, place: tuple, by: Callable[[Any], int] = naming.host) -> Any:
         if isinstance(value, list):
             return [resolve(item, (*place, k)) for k, item in enumerate(value)]
-        if not isinstance(value, str):
+        if not isinstance(value, str) and type(value) is not int:
             return value
-        if value not in known:
-            cure = nearest(value, known) if known else "the hosts have no names, give an id"
-            problems.append(line(path, key_text(place), f"{show(value)}, which is no host", cure))
+        try:
+            return by(value)
+        except NoHost as error:
             broken.add(place[0])
+            if len(problems) < MOST_TOLD:
+                problems.append(line(path, key_text(place), error.found, error.cure))
             return 0
-        return known[value]
 
     for place, table in _naming(tables):
         for key in ("host", "hosts", "link", "from", "to", "roam"):
             if key in table:
                 table[key] = resolve(table[key], (*place, key))
-    each = _table(_table(tables, "hosts"), "each") if "each" in _table(tables, "hosts") else {}
-    for key in list(each):
-        if not key.isdecimal():
-            each[str(resolve(key, ("hosts", key)))] = each.pop(key)
+    each: Tables = {}
+    for key, table in (_table(hosts, "each") if "each" in hosts else {}).items():
+        host = str(resolve(key, ("hosts", key), naming.table))
+        if host in each and "hosts" not in broken:
+            broken.add("hosts")
+            found = f"a second table for {naming.who(int(host))}"
+            problems.append(line(path, f"hosts.{key}", found, "one table for each host"))
+        each[host] = table
+    if each:
+        hosts["each"] = each
+    if naming.twofold and hosts.get("numbers") in (None, "names"):
+        hosts["numbers"] = "ids"  # from here on
     return problems, broken
+
+
+def naming_of(hosts: Tables) -> Naming:
+    """How the table [hosts] names them, whatever stands in it."""
+    names, count, numbers = hosts.get("names"), hosts.get("count"), hosts.get("numbers")
+    sound = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    return Naming(names if sound else None, count if type(count) is int else 0, numbers if isinstance(numbers, str) else None)
 
 
 def _naming(tables: Tables) -> list[tuple[tuple, Tables]]:

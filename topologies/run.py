@@ -53,6 +53,9 @@ class Hosts(Section):
     names: Annotated[tuple[Annotated[str, Field(pattern=NAME)], ...], AsTuple] | None = Field(
         None, min_length=1, max_length=MOST_HOSTS, description="of the hosts, in the order of their ids"
     )
+    numbers: Literal["ids", "names"] | None = Field(
+        None, description="what a bare number means where a host is named; needed where names are numbers"
+    )
     command: Command | None = Field(
         None, description="a program and its arguments that every host runs; in all worlds but sim"
     )

@@ -24,6 +24,7 @@ import mobility
 from topologies import check, fill
 from topologies.faults import Fault, Faults, HostFault, LinkFault
 from topologies.motion import Mobility, RandomWaypoint, Static, Trace, reader_options
+from topologies.naming import Naming
 from topologies.netns import Fidelity, Netns
 from topologies.node import Node
 from topologies.problems import ScenarioError, from_validation, line
@@ -82,6 +83,15 @@ class Scenario(Section):
         """The hosts' names by id; without names of their own the ids as text."""
         return list(self.hosts.names or map(str, range(self.hosts.count or 0)))
 
+    @property
+    def naming(self) -> Naming:
+        """By which names and ids a person may mean a host of this scenario."""
+        return Naming(self.hosts.names, len(self.names), self.hosts.numbers)
+
+    def trace(self) -> mobility.Movement | None:
+        """The whole trace that is replayed, all its hosts; None without one. Raises mobility.TraceError."""
+        return _trace_of(self.mobility.model_dump()) if isinstance(self.mobility, Trace) else None
+
     def movement(self) -> mobility.Movement:
         """Where the hosts of this run are from 0 to its duration, whatever it comes from.
 
@@ -90,8 +100,7 @@ class Scenario(Section):
         """
         motion, names, duration = self.mobility, self.names, self.run.duration
         if isinstance(motion, Trace):
-            whole = self.trace()
-            return whole.first(len(names), names).window(motion.start, duration)
+            return self.trace().first(len(names), names).window(motion.start, duration)
         if isinstance(motion, Static):
             parts = [mobility.Trajectory(np.zeros(1), np.array([place])) for place in motion.positions]
             return mobility.Movement(names, parts, duration)
@@ -99,10 +108,6 @@ class Scenario(Section):
             len(names), motion.area, motion.speed, motion.pause, duration, self.run.seed, motion.start
         )
         return model.first(len(names), names).window(0.0, duration)
-
-    def trace(self) -> mobility.Movement:
-        """The whole trace of a scenario that replays one. Raises mobility.TraceError."""
-        return _trace_of(self.mobility.model_dump())
 
     def to_toml(self, trace: str | None = None) -> str:
         """The scenario with all its defaults; loads to an equal one.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal, get_args, get_origin
 
 import pytest
 from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
@@ -62,7 +63,8 @@ def _range(field) -> str:
         for bound in field.metadata
         if isinstance(bound, kind) and getattr(bound, "min_length", 1) > 0
     ]
-    choices = getattr(field.annotation, "__args__", ()) if "Literal" in str(field.annotation) else ()
+    parts = (field.annotation, *get_args(field.annotation))  # of "X or nothing", too
+    choices = [choice for part in parts if get_origin(part) is Literal for choice in get_args(part)]
     return " ".join(words) or ", ".join(f'`"{choice}"`' for choice in choices)
 
 

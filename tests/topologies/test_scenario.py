@@ -237,7 +237,7 @@ def workloads(host):
     event = st.dictionaries(st.sampled_from(["a", "b c", "é"]), value, min_size=1)
     publish = st.fixed_dictionaries(
         {"event": event},
-        optional={"hosts": st.lists(host, min_size=1), "at": st.floats(0, 20), "every": numbers},
+        optional={"hosts": st.lists(host, min_size=1, unique=True), "at": st.floats(0, 20), "every": numbers},
     )
     subscribe = st.fixed_dictionaries({"filter": st.text(min_size=1, max_size=9)})
     return some(

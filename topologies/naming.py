@@ -1,0 +1,90 @@
+"""Which host is meant where one is named: the one place that decides, for scenarios and for the command line.
+
+A text is a name, a whole number an id; digits in quotes that are no name are an id too. Where hosts have names that
+are numbers and not their own ids (a trace's nodes 1, 2, ..), a bare number could mean either. Then it is refused,
+unless `hosts.numbers` says what numbers are.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Sequence
+
+MOST_SHOWN = 8  # names in one line
+
+
+class NoHost(ValueError):
+    """What names no host, or could mean two; `found` and `cure` go into a problem's line."""
+
+    def __init__(self, found: str, cure: str) -> None:
+        super().__init__(f"{found}; {cure}")
+        self.found, self.cure = found, cure
+
+
+class Naming:
+    """The hosts of a scenario by name and by id."""
+
+    def __init__(self, names: Sequence[str] | None, count: int = 0, numbers: str | None = None) -> None:
+        """`names` of the hosts 0, 1, ..; None where they have none. `numbers`: "ids", "names" or nothing said."""
+        self.names = None if names is None else list(names)
+        self.count = count if names is None else len(names)
+        self.numbers = numbers
+        self._ids = {name: host for host, name in reversed(list(enumerate(names or ())))}
+        self.twofold = any(_is_number(name) and name != str(host) for name, host in self._ids.items())
+
+    def host(self, value: int | str) -> int:
+        """The id of the host that a scenario means. An id may be beyond the last host's. Raises NoHost."""
+        if isinstance(value, str):
+            return self._by_text(value)
+        if self.numbers == "names" and self.names is not None:
+            return self._by_text(str(value))
+        if self.twofold and self.numbers is None and (str(value) in self._ids or 0 <= value < self.count):
+            raise NoHost(f"{value}, which could be an id or a name: {self.confusion()}", self._say_which(value))
+        return value
+
+    def table(self, key: str) -> int:
+        """The same for a table [hosts.KEY], where quotes say nothing: digits are a number. Raises NoHost."""
+        return self.host(int(key) if _is_plain_id(key) and (self.twofold or key not in self._ids) else key)
+
+    def who(self, host: int) -> str:
+        """A host in a sentence: its id, and its name where it has one of its own."""
+        name = self.names[host] if self.names is not None and 0 <= host < self.count else str(host)
+        return f"host {host}" if name == str(host) else f'host {host} ("{name}")'
+
+    def confusion(self) -> str:
+        """Where numbers are names: an example of one that is not its host's id."""
+        number = next(name for name, host in self._ids.items() if _is_number(name) and name != str(host))
+        return f'host "{number}" has the id {self._ids[number]}'
+
+    def _by_text(self, text: str) -> int:
+        if text in self._ids:
+            return self._ids[text]
+        if _is_plain_id(text) and not self.twofold and self.numbers != "names":
+            return int(text)
+        if self.names is None:
+            raise NoHost(f"{_quoted(text)}, which is no host", "the hosts have no names, give an id")
+        near = difflib.get_close_matches(text, self.names[:10_000], 1, 0.55)
+        shown = ", ".join(self.names[:MOST_SHOWN]) + (f" and {self.count - MOST_SHOWN} more" if self.count > MOST_SHOWN else "")
+        raise NoHost(f"{_quoted(text)}, which is no host", f'did you mean "{near[0]}"?' if near else f"known: {shown}")
+
+    def _say_which(self, value: int) -> str:
+        """How to say which host is meant by a number."""
+        ways = [f'"{value}" in quotes for the host of that name'] if str(value) in self._ids else []
+        if 0 <= value < self.count:
+            ways.append(f'"{self.names[value]}" for the one with that id')
+        return " or ".join([*ways, 'hosts.numbers = "names" or "ids", which says it of all numbers'])
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal()
+
+
+def _is_plain_id(text: str) -> bool:
+    """Digits as an id is written: 7, not 007."""
+    return _is_number(text) and (text == "0" or text[0] != "0") and len(text) < 10
+
+
+def _quoted(text: str) -> str:
+    shown = json.dumps(text, ensure_ascii=False)
+    return shown if len(shown) <= 60 else shown[:57] + "..."
