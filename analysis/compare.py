@@ -24,6 +24,7 @@ from analysis.errors import AnalysisError
 from analysis.means import check_name
 from analysis.sides import Side, differing, sides
 from analysis.summary import CONFIDENCE, METRICS, Estimate, Metric, Summary
+from topologies.problems import one_line
 
 KEYS = ("expected", "ratio", "bound", "ratio_to_bound", "latency_median", "latency_p95", "latency_p99", "hops_mean",
         "lost_*", "messages_per_delivery", "bytes_per_delivery", "messages_*", "bytes_*", "airtime_share", "repairs",
@@ -209,7 +210,8 @@ def table(found: Comparison) -> str:
     widths = [max(len(line[i]) for line in [head, *lines]) for i in range(len(head))]
     shown = ["  ".join(cell.ljust(width) if i < 2 or i == 6 else cell.rjust(width)
                        for i, (cell, width) in enumerate(zip(line, widths, strict=True))).rstrip() for line in [head, *lines]]
-    return "\n".join([_title(found), *shown, "", *_reading(found), *(f"note: {note}" for note in found.notes)])
+    lines = [_title(found), *shown, "", *_reading(found), *(f"note: {note}" for note in found.notes)]
+    return "\n".join(map(one_line, lines))  # names and notes come from files
 
 
 def _title(found: Comparison) -> str:

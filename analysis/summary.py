@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from analysis.losses import REASONS
+from topologies.problems import one_line
 
 CONFIDENCE = 0.95
 
@@ -180,7 +181,7 @@ class Summary(Mapping):
         lines.append(f"{'Verdict':<12} safety (nothing twice, unpublished, unsubscribed) {verdict}")
         lines += self._by_seed()
         lines += [f"note: {note}" for note in self.notes]
-        return "\n".join(lines)
+        return "\n".join(map(one_line, lines))  # names and notes come from files
 
 
 def _said(metric: Metric) -> str:

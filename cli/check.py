@@ -1,4 +1,4 @@
-"""`roamcast check`: is this scenario in order? Nothing is started."""
+"""`roamcast check`: is this scenario in order, and what would a run of it start? Nothing is started."""
 from __future__ import annotations
 
 import argparse
@@ -13,11 +13,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     import topologies
-    from cli.run import load
+    from cli.run import commands, load
 
     for path in args.scenarios:
         scenario = load(path, {})
         print(f"{path}: in order: {len(scenario.names)} hosts, {scenario.run.duration:g} s in {scenario.run.world}")
+        for command in commands(scenario):
+            print(f"{path}: {command}; `roamcast run` does so with --allow-commands alone")
         for note in topologies.notes(scenario):
             print(f"{path}: note: {note}")
     return 0

@@ -1,6 +1,8 @@
 """How a command ends: exit codes, and errors for people."""
 from __future__ import annotations
 
+import json
+
 USAGE_ERROR = 2  # something the user can put right; nothing was started
 FAILED = 1
 INTERRUPTED = 130  # Ctrl-C
@@ -11,5 +13,7 @@ class UserError(Exception):
 
 
 def visible(text: str) -> str:
-    """Names and texts come from anywhere: what a terminal would obey, line ends apart, is written out."""
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+    """Names and texts come from anywhere: what a terminal would obey or hide, line ends apart, is written out (\\u001b)."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)

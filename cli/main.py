@@ -12,7 +12,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cli.errors import FAILED, INTERRUPTED, USAGE_ERROR, UserError, visible
+from cli.errors import FAILED, INTERRUPTED, USAGE_ERROR, UserError
+from cli.terminal import guard
 
 ROOMS = ("node", "mobility", "topologies", "emulation", "analysis", "cli")
 
@@ -20,11 +21,12 @@ ROOMS = ("node", "mobility", "topologies", "emulation", "analysis", "cli")
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 0, 2 for what the user can put right, 130 for Ctrl-C."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    guard()
     try:
         return _dispatch(arguments)
     except UserError as error:
-        for line in str(error).splitlines():
-            print(f"roamcast: {visible(line)}", file=sys.stderr)
+        for line in str(error).split("\n"):
+            print(f"roamcast: {line}", file=sys.stderr)
         return USAGE_ERROR
     except ModuleNotFoundError as error:  # a Pi has the node alone
         if error.name is None or error.name.partition(".")[0] in ROOMS:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cli.errors import UserError
+from cli.terminal import raw
 
 HELP = "run a paper's evaluation again and compare: dynamic-topology, epidemic, mobile"
 SHORT = 1  # exit code: some runs are missing
@@ -77,7 +78,7 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
     if sys.stderr.isatty():
         from tqdm import tqdm
 
-        with tqdm(total=None, unit="run", file=sys.stderr, leave=False, dynamic_ncols=True) as bar:
+        with tqdm(total=None, unit="run", file=raw(sys.stderr), leave=False, dynamic_ncols=True) as bar:
             def report(done: int, whole: int) -> None:
                 bar.total = whole
                 bar.update(done - bar.n)

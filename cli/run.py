@@ -6,11 +6,14 @@ import shutil
 import sys
 from pathlib import Path
 
-from cli.errors import INTERRUPTED, UserError, visible
+from cli.errors import INTERRUPTED, UserError
+from cli.terminal import raw
 
 HELP = "run a scenario, analyse it and print the delivery table"
 CUT_SHORT = 1  # exit code: the run is shorter than it was to be: disk full, a process killed
 INVALID = 3  # exit code: it did not keep to real time, or something befell it that is not in the scenario
+MOST_HOSTS = 8  # named in one line
+LONGEST = 2000  # characters of a command that are shown
 MOST_TOLD = 20  # problems of a workload at once
 ROOM = 1 << 26  # bytes that an analysis should find free
 
@@ -20,6 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--world", metavar="W", help="where the nodes run, in place of the scenario's: sim, netns, hwsim, mininet")
     parser.add_argument("--seed", type=int, metavar="N", help="of all chance, in place of the scenario's")
     parser.add_argument("--journal", action="store_true", help="keep every node's inputs, for `roamcast replay`")
+    parser.add_argument("--allow-commands", action="store_true",
+                        help="start the programs that the scenario names for its hosts, with your rights; look at them with "
+                             "`roamcast check`")
     parser.add_argument("--out", type=Path, metavar="DIR",
                         help="the run directory to make (default: runs/NAME-sSEED-DATE-TIME)")
     parser.add_argument("--watch", action="store_true", help="a live line for each host (all worlds but sim)")
@@ -35,11 +41,15 @@ def run(args: argparse.Namespace) -> int:
     check_master(args.master)
     given = {"run.world": args.world, "run.seed": args.seed, "run.journal": args.journal or None}
     scenario = load(args.scenario, {key: value for key, value in given.items() if value is not None})
+    if not args.allow_commands and (told := commands(scenario)):
+        cure = "read them, and add --allow-commands if you trust them; nothing was started"
+        raise UserError("\n".join([*(f"{args.scenario}: {line}" for line in told), f"{args.scenario}: hosts.command: {cure}"]))
     if args.watch and scenario.run.world == "sim":
         raise UserError("--watch: the simulator is over before one could look; it is for runs in real time")
     for note in topologies.notes(scenario):
         _say(f"note: {note}")
-    shown = watch.for_terminal(sys.stderr, scenario.names) if args.watch else progress.for_terminal(sys.stderr)
+    screen = raw(sys.stderr)
+    shown = watch.for_terminal(screen, scenario.names) if args.watch else progress.for_terminal(screen)
     path, manifest = _record(scenario, args.out, shown)
     print(_told(path, manifest))
     print(_judged(manifest), end="", file=sys.stderr, flush=True)
@@ -67,8 +77,40 @@ def load(path: Path, overrides: dict[str, object]):
     except topologies.ScenarioError as error:
         raise UserError(str(error)) from None
     except WorkloadError as error:
-        raise UserError("\n".join(f"{path}: {problem}" for problem in str(error).splitlines()[:MOST_TOLD])) from None
+        raise UserError("\n".join(f"{path}: {problem}" for problem in str(error).split("\n")[:MOST_TOLD])) from None
     return scenario
+
+
+def commands(scenario) -> list[str]:
+    """Which programs a run of the scenario would start on this machine and as whom, a sentence each; none for most scenarios."""
+    import shlex
+
+    from topologies.problems import one_line
+
+    sentences = []
+    for command, hosts in scenario.hosts.commands(len(scenario.names)).items():
+        named = ", ".join(scenario.naming.who(host).removeprefix("host ") for host in hosts[:MOST_HOSTS])
+        more = f" and {len(hosts) - MOST_HOSTS} more" if len(hosts) > MOST_HOSTS else ""
+        which = f"host{'s' if len(hosts) > 1 else ''} {named}{more}"
+        text = one_line(shlex.join(command))
+        cut = f" ... ({len(text) - LONGEST:,} characters more)" if len(text) > LONGEST else ""
+        sentences.append(f"hosts.command: {which} would run, {_as_whom()}: {text[:LONGEST]}{cut}")
+    more = len(sentences) - MOST_TOLD
+    return sentences[:MOST_TOLD] + ([f"hosts.command: and {more} more commands"] if more > 0 else [])
+
+
+def _as_whom() -> str:
+    """With whose rights programs of hosts run: a host has a network of its own, and the files of this machine."""
+    import getpass
+    import os
+
+    if os.geteuid() == 0:
+        return "as root on this machine"
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = f"user {os.geteuid()}"
+    return f"as {user} on this machine"
 
 
 def _record(scenario, out: Path | None, progress) -> tuple[Path, dict]:
@@ -141,7 +183,7 @@ def analyse(paths: list[Path], master: str | None, out: Path | None = None) -> N
     except analysis.AnalysisError as error:
         raise UserError(str(error)) from None
     print()
-    print(visible(summary.table()))
+    print(summary.table())
     print()
     for report in summary.reports:
         print(f"Report: {report}")

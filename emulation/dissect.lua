@@ -115,6 +115,25 @@ function read(tvb, at, depth)
 end
 
 -- ---- values as text --------------------------------------------------------------------------------
+-- Texts come from the air. What a terminal would obey or hide is written out as \u001b, as the filter language does: control
+-- characters, and in UTF-8 those of C1, marks of direction, what has no width, ends of lines and of paragraphs, tags.
+
+local HIDDEN = {
+  "[%z\1-\31\127]", "\194[\128-\159\173]", "\216\156", "\225\160\142", "\226\128[\139-\143\168-\174]", "\226\129[\160-\175]",
+  "\239\187\191", "\239\191[\185-\187]", "\243\160[\128-\129][\128-\191]",
+}
+
+local function written_out(letter)
+  local first, rest = letter:byte(1), {letter:byte(2, -1)}
+  local code = #rest == 0 and first or first % 2 ^ (6 - #rest)
+  for _, byte in ipairs(rest) do code = code * 64 + byte % 64 end
+  return string.format(code < 0x10000 and "\\u%04x" or "\\U%08x", code)
+end
+
+local function visible(text)
+  for _, hidden in ipairs(HIDDEN) do text = text:gsub(hidden, written_out) end
+  return text
+end
 
 local function number_text(value)
   if value == math.floor(value) and math.abs(value) < 2 ^ 63 then return string.format("%.0f", value) end
@@ -123,7 +142,7 @@ end
 
 local function plain(item)
   if item.major == 2 then return "0x" .. item.value end
-  if item.major == 3 then return '"' .. item.value:gsub('[\\"]', "\\%0") .. '"' end
+  if item.major == 3 then return '"' .. visible(item.value:gsub('[\\"]', "\\%0")) .. '"' end
   if item.major == 7 and item.simple ~= 27 then return item.simple == 22 and "none" or tostring(item.value) end
   if item.major == 4 or item.major == 5 then
     local parts = {}
@@ -135,7 +154,7 @@ end
 
 local function constraint_text(item)
   local parts = item.value
-  local name, op = parts[1].value, parts[2].value
+  local name, op = visible(tostring(parts[1].value)), visible(tostring(parts[2].value))
   local values = {}
   for i = 3, #parts do values[i - 2] = plain(parts[i]) end
   local shown = table.concat(values, ", ")
@@ -150,7 +169,7 @@ local function text(kind, item)
     for i, one in ipairs(item.value) do parts[i] = constraint_text(one) end
     return #parts == 0 and "*" or table.concat(parts, " and ")
   elseif kind.kind == "attributes" and item.major == 5 then
-    for i = 1, #item.value, 2 do parts[#parts + 1] = item.value[i].value .. " = " .. plain(item.value[i + 1]) end
+    for i = 1, #item.value, 2 do parts[#parts + 1] = visible(tostring(item.value[i].value)) .. " = " .. plain(item.value[i + 1]) end
     return table.concat(parts, ", ")
   elseif kind.kind == "list" and item.major == 4 then
     for i, one in ipairs(item.value) do parts[i] = text(kind[1], one) end
@@ -189,7 +208,7 @@ local function add_field(tree, tvb, field, proto_field, item)
       or kind.kind == "bytes" then
     error(field.name .. " is not of its type")
   elseif kind.kind == "text" then
-    tree:add(proto_field, range, item.value)
+    tree:add(proto_field, range, visible(tostring(item.value)))
   else
     local branch = tree:add(proto_field, range, text(kind, item))
     if kind.kind == "list" and item.major == 4 then
@@ -197,7 +216,7 @@ local function add_field(tree, tvb, field, proto_field, item)
     elseif kind.kind == "attributes" and item.major == 5 then
       for i = 1, #item.value, 2 do
         local name, value = item.value[i], item.value[i + 1]
-        branch:add(tvb(name.from, name.size + value.size), name.value .. " = " .. plain(value))
+        branch:add(tvb(name.from, name.size + value.size), visible(tostring(name.value)) .. " = " .. plain(value))
       end
     end
   end
@@ -250,7 +269,7 @@ function roamcast.dissector(buffer, pinfo, root)
   if fine and stop < buffer:len() then tree:add(fields.tag, buffer(stop)) end
   local summary = string.format("%d.%d #%d %s", values.sender, values.epoch, values.counter, table.concat(names, ", "))
   if not fine then
-    problem = tostring(problem):gsub("^.*:%d+: ", "")
+    problem = visible(tostring(problem):gsub("^.*:%d+: ", ""))
     tree:add_proto_expert_info(malformed, "Malformed: " .. problem)
     summary = summary .. " [malformed: " .. problem .. "]"
   end

@@ -41,6 +41,7 @@ from scapy.utils import PcapReader
 from node import schema
 from node.filters import Filter, FilterError
 from node.filters.language import value_text
+from topologies.problems import one_line
 
 _HEADER = schema.header()
 _DEFAULTS = {"bool": False, "f64": 0.0, "text": "", "bytes": b"", "attributes": {}, "epoch": 1,
@@ -55,19 +56,26 @@ def _take(data: bytes) -> tuple[Any, bytes]:
 
 
 def shown(kind: schema.Type, value: Any) -> str:
-    """A field's value for people: filters and event attributes as the filter language writes them."""
+    """A field's value for people, on one line: filters and event attributes as the filter language writes them.
+
+    It came from the air: nothing in it is left for a terminal to obey.
+    """
+    return one_line(_shown(kind, value))
+
+
+def _shown(kind: schema.Type, value: Any) -> str:
     try:
         if kind.kind == "filter":
             return str(Filter.from_wire(value))
         if kind.kind == "attributes":
             return ", ".join(f"{name} = {value_text(one)}" for name, one in value.items())
         if kind.kind == "optional":
-            return "none" if value is None else shown(kind.items[0], value)
+            return "none" if value is None else _shown(kind.items[0], value)
         if kind.kind == "list":
-            return "[" + ", ".join(shown(kind.items[0], one) for one in value) + "]"
+            return "[" + ", ".join(_shown(kind.items[0], one) for one in value) + "]"
         if kind.kind == "tuple":
             pairs = zip(kind.items, value, strict=True)
-            return "(" + ", ".join(shown(item, one) for item, one in pairs) + ")"
+            return "(" + ", ".join(_shown(item, one) for item, one in pairs) + ")"
     except (FilterError, AttributeError, KeyError, TypeError, ValueError):
         pass  # not of its type: shown as it is
     return value.hex() if isinstance(value, bytes) else str(value)
@@ -225,7 +233,7 @@ def lines(path: Path) -> Iterator[str]:
                     what = f"{frame[IP].src} > {frame[IP].dst} {frame[Roamcast].mysummary()}"
                 if RadioTap in frame and frame.dBm_AntSignal is not None:
                     what += f" {frame.dBm_AntSignal} dBm"
-                yield f"{when.isoformat('microseconds')} {what}"
+                yield one_line(f"{when.isoformat('microseconds')} {what}")
     except Scapy_Exception:
         raise ValueError(f"{path}: not a capture; give a pcap file, such as captures/0.pcap of a run") from None
 

@@ -42,8 +42,8 @@ class ScenarioError(Exception):
 
 
 def one_line(text: str) -> str:
-    """Names and values come from files: line ends and what a terminal would obey are written out."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    """Names and values come from files: line ends and what a terminal would obey or hide are written out (\\u001b)."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
 def line(path: Path | str, key: str, found: str, cure: str) -> str:

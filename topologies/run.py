@@ -71,6 +71,14 @@ class Hosts(Section):
             return None
         return self.command if own is None or own.command is None else own.command
 
+    def commands(self, count: int) -> dict[tuple[str, ...], list[int]]:
+        """The programs that the hosts 0 .. count - 1 run, with their arguments, and which hosts run each."""
+        found: dict[tuple[str, ...], list[int]] = {}
+        for host in range(count):
+            if command := self.command_of(host):
+                found.setdefault(command, []).append(host)
+        return found
+
     def runs_node(self, host: int) -> bool:
         own = self.each.get(str(host))
         if own is not None and own.interface is not None:

@@ -306,3 +306,26 @@ def test_tshark_marks_the_malformed_and_leaves_the_foreign(capture):
     assert len(lines) == len(broken) + len(foreign)
     assert [line for line in lines[: len(broken)] if "[malformed: " not in line] == []
     assert not any("Roamcast" in line for line in lines[len(broken) :])
+
+
+EVIL = "a\x1b[31m\x9b2J\u202e\u2066\u200b\u2028\n\x00\x7f\u061c\ufeff\U000e0041\u00e9\u65e5"
+SHOWN = r"a\u001b[31m\u009b2J\u202e\u2066\u200b\u2028\u000a\u0000\u007f\u061c\ufeff\U000e0041" + "\u00e9\u65e5"
+
+
+def evil_datagram() -> bytes:
+    """Texts as a hostile neighbor may send them, in names, values and filters."""
+    event = wire.Event(17, 3, 9, 12.5, 2, {EVIL: EVIL, "b": 1}, b"")
+    wanted = wire.Sub((filters.Filter([filters.Constraint(EVIL, "=", [EVIL])]),))
+    return wire.encode(ME, 1, [wire.Data((), event), wire.Data((), wanted)])
+
+
+def test_scapy_shows_no_text_that_a_terminal_would_obey(capture):
+    shown = rdpcap(str(capture(evil_datagram())[0]))[0][dissect.Roamcast].show(dump=True)
+    assert all(c.isprintable() or c == "\n" for c in shown) and r"\u001b[31m\u009b2J\u202e" in shown
+
+
+@pytest.mark.needs("tshark")
+@pytest.mark.parametrize("how", [(), ("-V",), ("-T", "fields", "-e", "roamcast.event.attributes", "-e", "roamcast.sub.filters")])
+def test_tshark_shows_no_text_that_a_terminal_would_obey(capture, how):
+    shown = tshark(capture(evil_datagram()), *how)
+    assert all(c.isprintable() or c in "\n\t" for c in shown) and (SHOWN in shown or not how)

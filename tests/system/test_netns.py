@@ -440,7 +440,7 @@ def test_an_unmodified_routing_daemon_over_the_moving_radio(tmp_path):
         return f"{addresses.ipv4(3)} via {addresses.ipv4(by)} dev wlan0 proto babel" in (
             out / "programs" / "0.log").read_text()
 
-    with going(scenario, out) as process:
+    with going(scenario, out, "--allow-commands") as process:
         until(lambda: (out / "programs" / "0.log").exists() and routed(1), "no route along the row")
         assert not routed(3)
         until(lambda: routed(3), "the route does not follow the host")
@@ -470,7 +470,7 @@ def test_the_radios_rate_bounds_what_a_program_gets(tmp_path):
     command = ["sh", "-c", "{client}; touch $ROAMCAST_RUN/done"]
     """)
     out = tmp_path / "run"
-    with going(scenario, out) as process:
+    with going(scenario, out, "--allow-commands") as process:
         until((out / "done").exists, "iperf3 does not end")
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=PATIENCE)
