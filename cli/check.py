@@ -12,14 +12,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    import topologies
     from cli.run import commands, load
+    from emulation import runner
 
     for path in args.scenarios:
         scenario = load(path, {})
         print(f"{path}: in order: {len(scenario.names)} hosts, {scenario.run.duration:g} s in {scenario.run.world}")
         for command in commands(scenario):
             print(f"{path}: {command}; `roamcast run` does so with --allow-commands alone")
-        for note in topologies.notes(scenario):
+        for note in runner.notes(scenario):
             print(f"{path}: note: {note}")
     return 0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 from cli.errors import UserError
@@ -42,11 +43,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _single(args: argparse.Namespace) -> int:
     from cli.run import load
+    from emulation import runner
 
     if args.scenario is None or args.out is not None:
         raise UserError("give a SCENARIO, or --batch FILE --out DIR")
     scenario = load(args.scenario, {} if args.seed is None else {"run.seed": args.seed})
     _only_sim(scenario.run.world, f"{args.scenario}: ")
+    for note in runner.notes(scenario):
+        print(f"roamcast: note: {note}", file=sys.stderr)
     print(json.dumps(_Measure().measured(scenario)))
     return 0
 

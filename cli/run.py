@@ -35,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0: done; 1: cut short; 2: nothing was started; 3: not valid, see the limits [run.fidelity]; 130: Ctrl-C."""
-    import topologies
     from cli import progress, watch
+    from emulation import runner
 
     check_master(args.master)
     given = {"run.world": args.world, "run.seed": args.seed, "run.journal": args.journal or None}
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("\n".join([*(f"{args.scenario}: {line}" for line in told), f"{args.scenario}: hosts.command: {cure}"]))
     if args.watch and scenario.run.world == "sim":
         raise UserError("--watch: the simulator is over before one could look; it is for runs in real time")
-    for note in topologies.notes(scenario):
+    for note in runner.notes(scenario):
         _say(f"note: {note}")
     screen = raw(sys.stderr)
     shown = watch.for_terminal(screen, scenario.names) if args.watch else progress.for_terminal(screen)

@@ -13,7 +13,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -23,6 +23,7 @@ from emulation.records import AppendOnly, DiskFull, RecordWriter, flush_all, is_
 from node import __version__
 
 MANIFEST_BYTES = 1 << 14  # reserved when the run starts, so that a full disk cannot hinder the last word
+MOST_NOTES, LONGEST_NOTE = 20, 300  # on the scenario, in the manifest; bytes of each
 MOST_NAME = 128  # bytes: file systems take 255
 PACKAGES = ("numpy", "scipy", "cbor2", "trio", "pydantic")
 
@@ -42,8 +43,9 @@ def default_path(name: str, seed: int) -> Path:
 class RunDirectory:
     """The folder of one run and its open files. Times are the run's, in s."""
 
-    def __init__(self, path: Path, scenario_toml: str, *, world: str, now: Callable[[], float]) -> None:
-        """Makes the folder; raises RunDirError when it exists, or cannot be made."""
+    def __init__(self, path: Path, scenario_toml: str, *, world: str, now: Callable[[], float],
+                 notes: Sequence[str] = ()) -> None:
+        """Makes the folder; `notes` on the scenario are for its report, as many as fit. Raises RunDirError when it exists, or cannot be made."""
         self.path = path
         self._now = now
         self._files: list[RecordWriter | AppendOnly | Captures] = []
@@ -57,7 +59,7 @@ class RunDirectory:
         self.manifest: dict[str, object] = {
             "roamcast": __version__, "commit": _commit(Path(__file__).parent.parent / ".git"), "world": world, "outcome": RUNNING, "reason": None,
             "ended": 0.0, "started": _wall(), "stopped": None, "seconds": None, "machine": _machine(),
-            "packages": _versions(), "fidelity": {}}
+            "packages": _versions(), "fidelity": {}, "notes": _fitting(notes)}
         self._began = time.monotonic()
         try:
             for folder in ("nodes", "captures", "journals"):
@@ -135,6 +137,16 @@ class RunDirectory:
             if is_full(error):
                 raise DiskFull(f"manifest.json: {error.strerror}") from None
             raise
+
+
+def _fitting(notes: Sequence[str]) -> list[str]:
+    """Of the notes as much as a manifest has room for, and that there were more."""
+    kept = list(notes[:MOST_NOTES])
+    for k, note in enumerate(kept):
+        while len(json.dumps(kept[k])) > LONGEST_NOTE:
+            note = note[: len(note) * 3 // 4]
+            kept[k] = note + " ..."
+    return kept + ([f"and {len(notes) - MOST_NOTES} more notes on the scenario; see `roamcast check`"] if len(notes) > MOST_NOTES else [])
 
 
 def _cannot_be_made(path: Path, error: Exception) -> RunDirError:

@@ -25,6 +25,7 @@ from emulation.records import DiskFull, is_full
 from emulation.rundir import RunDirectory
 from emulation.sim import Simulation
 from emulation.workload import Workload, check_workload
+from emulation.workload import notes as workload_notes
 from node import wire
 from node.broker import Broker
 from node.config import NodeConfig
@@ -56,6 +57,12 @@ def check(scenario) -> None:
     check_workload(scenario.workload)
 
 
+def notes(scenario) -> list[str]:
+    """What a person should know of a scenario that is in order (topologies.notes, and what needs the node). Raises
+    mobility.TraceError."""
+    return [*topologies.notes(scenario), *workload_notes(scenario)]
+
+
 def run(scenario, out: Path | None = None, progress: Callable[[Progress], None] | None = None,
         say: Callable[[str], None] = lambda sentence: None) -> Path:
     """Run a scenario (topologies.Scenario) to its end, Ctrl-C or a full disk; returns the run directory.
@@ -73,7 +80,7 @@ def run(scenario, out: Path | None = None, progress: Callable[[Progress], None] 
     clock = Clock()
     path = out or rundir.default_path(scenario.run.name, scenario.run.seed)
     directory = RunDirectory(path, scenario.to_toml("trace.movements.gz"), world=scenario.run.world,
-                             now=clock.now)
+                             now=clock.now, notes=notes(scenario))
     outcome, reason, world = rundir.FAILED, None, None
     began = time.perf_counter()
     try:

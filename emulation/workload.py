@@ -7,14 +7,17 @@ two worlds, meet the same workload.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from itertools import pairwise
 
 from emulation import chance
-from node.filters import FilterError, parse
+from node.filters import Filter, FilterError, parse
 from node.filters.language import check_attributes
+from topologies.notes import few
 from topologies.problems import one_line
 
 CLIENT = "app"
+MOST_PAIRS = 1_000_000  # of filters and events that are held against each other before a run
 
 
 class WorkloadError(Exception):
@@ -38,6 +41,85 @@ def check_workload(workload) -> None:
         raise WorkloadError("\n".join(map(one_line, problems)))
 
 
+def notes(scenario) -> Iterator[str]:
+    """What only the filter language can tell of a workload that is in order: what meets nothing, and what is said twice."""
+    yield from few(_unmet(scenario))
+    yield from few(_repeated(scenario))
+
+
+def _unmet(scenario) -> Iterator[str]:
+    """Subscriptions that no planned event can match while it counts for them, and events that nobody wants."""
+    workload = scenario.workload
+    if not workload.subscribe and not workload.publish:
+        return
+    if len(workload.subscribe) * (len(workload.publish) + workload.kinds) > MOST_PAIRS:
+        yield "workload: too many filters and events to tell here which of them meet nothing"
+        return
+    generated = [{"kind": kind_name(kind)} for kind in range(workload.kinds)] if workload.publish_interval else []
+    drawn = {kind_name(kind) for kind in range(workload.kinds)} if workload.subscriptions else set()
+    filters = [parse(row.filter) for row in workload.subscribe]
+    wanted = [False] * len(workload.publish)
+    for k, (row, found) in enumerate(zip(workload.subscribe, filters)):
+        matching = [number for number, event in enumerate(workload.publish) if found.matches(event.event)]
+        for number in matching:
+            wanted[number] = True
+        if any(map(found.matches, generated)):
+            continue
+        key, events = f"workload.subscribe[{k}]", [workload.publish[number] for number in matching]
+        if not events and (workload.publish or generated):
+            yield f"{key}.filter: no event of the workload matches {found}; look at names, types and case of the events' attributes"
+        elif events and not any(_in_time(scenario, row, event) for event in events):
+            yield (f"{key}: every event that matches {found} is published before run.grace = {scenario.run.grace:g} s of the subscription "
+                   "are over, or after its end: none is expected there")
+        elif events and not any(_elsewhere(scenario, row, event) for event in events):
+            yield f"{key}: only its own host publishes what matches {found}: such deliveries are local, and not counted"
+    for k, event in enumerate(workload.publish):
+        if not wanted[k] and event.event.get("kind") not in drawn and (filters or drawn):
+            yield f"workload.publish[{k}].event: no subscription of the workload matches it, so it is delivered to nobody"
+
+
+def _in_time(scenario, row, event) -> bool:
+    """Whether one of the events may be published while the subscription counts for it."""
+    run = scenario.run
+    begin, end = row.at + run.grace, (run.duration if row.until is None else row.until) - run.deadline
+    last = event.at + event.spread
+    if event.every is not None:
+        last = min(run.duration, run.duration if event.until is None else event.until)
+    return event.at <= end and last >= begin
+
+
+def _elsewhere(scenario, row, event) -> bool:
+    """Whether a host other than the subscriber publishes it."""
+    everybody = range(len(scenario.names))
+    subscribers, publishers = set(everybody if row.hosts is None else row.hosts), set(everybody if event.hosts is None else event.hosts)
+    return len(subscribers | publishers) > 1
+
+
+def _repeated(scenario) -> Iterator[str]:
+    """One filter twice at a host: a client holds it once, and the first `until` takes it back."""
+    held: dict[tuple[int, Filter], list[int]] = {}
+    rows = scenario.workload.subscribe
+    for k, row in enumerate(rows):
+        for host in range(len(scenario.names)) if row.hosts is None else row.hosts:
+            held.setdefault((host, parse(row.filter)), []).append(k)
+    told: set[tuple[int, int]] = set()
+    for (host, found), numbers in held.items():
+        for one, other in pairwise(sorted(numbers, key=lambda k: rows[k].at)):
+            first, second = rows[one], rows[other]
+            if (one, other) in told or first.until is not None and first.until <= second.at:
+                continue
+            told.add((one, other))
+            ends = [row.until for row in (first, second) if row.until is not None]
+            until = f", and is taken back for both at {min(ends):g} s" if ends else ""
+            yield (f"workload.subscribe[{one}] and [{other}]: {scenario.naming.who(host)} subscribes to {found} twice at a time; it holds "
+                   f"once{until}")
+
+
+def kind_name(kind: int) -> str:
+    """k07: what the generator calls a kind of events."""
+    return f"k{kind:02d}"
+
+
 class Workload:
     """Drives the clients on the nodes of one run.
 
@@ -54,7 +136,7 @@ class Workload:
         self._plan = workload
         self._end = end
         self._broker_of = broker_of
-        self._kinds = [f"k{kind:02d}" for kind in range(workload.kinds)]
+        self._kinds = [kind_name(kind) for kind in range(workload.kinds)]
         self._wanted: list[dict[str, None]] = [{} for _ in range(hosts)]  # filters subscribed now
         driven = range(hosts) if only is None else only
         if self._kinds:
@@ -66,8 +148,10 @@ class Workload:
                 if entry.until is not None:
                     self._at(entry.until, self._unsubscribe, host, entry.filter)
         for entry in workload.publish:
-            for host in _driven(entry, driven):
-                self._plan_publication(host, entry, 0)
+            of = range(hosts) if entry.hosts is None else entry.hosts
+            for number, host in enumerate(of):
+                if host in driven:
+                    self._plan_publication(host, entry, entry.at + entry.spread * number / len(of), 0)
 
     def started(self, host: int, broker) -> None:
         """A node began a life: its client attaches and subscribes to what it wants by now."""
@@ -98,14 +182,14 @@ class Workload:
         self._publish(host, {"kind": kind}, payload)
 
     # ---- the explicit part --------------------------------------------------------------------
-    def _plan_publication(self, host: int, entry, count: int) -> None:
-        time = entry.at + count * (entry.every or 0.0)
+    def _plan_publication(self, host: int, entry, first: float, count: int) -> None:
+        time = first + count * (entry.every or 0.0)
         if entry.until is None or time < entry.until:
-            self._at(time, self._publish_planned, host, entry, count)
+            self._at(time, self._publish_planned, host, entry, first, count)
 
-    def _publish_planned(self, host: int, entry, count: int) -> None:
+    def _publish_planned(self, host: int, entry, first: float, count: int) -> None:
         if entry.every is not None:
-            self._plan_publication(host, entry, count + 1)
+            self._plan_publication(host, entry, first, count + 1)
         self._publish(host, entry.event, b"")
 
     # ---- on the brokers -----------------------------------------------------------------------

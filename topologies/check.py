@@ -260,6 +260,8 @@ def _workload(scenario: Scenario) -> Iterator[Finding]:
                 yield f"{key}.at", f"{row.at:g} in a run of {duration:g} s", "a time within the run"
             if row.until is not None and row.until <= row.at:
                 yield f"{key}.until", f"{row.until:g}", f"a time after at = {row.at:g}"
+            if name == "publish" and row.every is not None and row.spread > row.every:
+                yield f"{key}.spread", f"{row.spread:g} with every = {row.every:g}", "at most every, which spreads them as far as can be"
 
 
 def _named(scenario: Scenario, key: str, hosts: Sequence[int]) -> Iterator[Finding]:

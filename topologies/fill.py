@@ -56,10 +56,11 @@ def _table(tables: Tables, name: str) -> Tables:
 def _hosts(path: Path, tables: Tables, read_trace: Callable) -> list[str]:
     """Count and names from the places or the trace, where the file does not give them."""
     hosts, motion = _table(tables, "hosts"), _table(tables, "mobility")
-    own = [key for key, value in hosts.items() if isinstance(value, dict) and key != "each"]
+    own = [key for key, value in hosts.items() if isinstance(value, dict)
+           and not (key == "each" and all(isinstance(table, dict) for table in value.values()))]
     if own:  # [hosts.N]: the schema knows them as hosts.each
-        each = hosts.get("each")
-        hosts["each"] = (each if isinstance(each, dict) else {}) | {key: hosts.pop(key) for key in own}
+        named = {key: hosts.pop(key) for key in own}
+        hosts["each"] = hosts.get("each", {}) | named if isinstance(hosts.get("each", {}), dict) else named
     if isinstance(hosts.get("names"), list) and hosts.get("count") == len(hosts["names"]):
         del hosts["count"]
     given = "count" in hosts or "names" in hosts

@@ -1,21 +1,60 @@
-"""What is worth saying about a scenario that is in order: a person may have meant something else."""
+"""What is worth saying about a scenario that is in order: a person may have meant something else.
+
+What a scenario leaves open or says in vain is told here; what only the node's filter language can tell is in
+emulation/workload.py. `emulation.runner.notes` has both, for `check`, the run and its report.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
-from topologies import replay
+from topologies import idle, replay
+from topologies.faults import HostFault, LinkFault
+from topologies.motion import RandomWaypoint, Static
+from topologies.problems import one_line
 from topologies.radio import LogDistanceRadio
 from topologies.scenario import Scenario
 
 MOST_APART = 0.1  # share of the base rate's range by which the data rate's may be shorter without a word
+MOST_ALIKE = 3  # notes of one kind that are told one by one
+MOST_NAMED = 8  # hosts in one line
+MOST_INSTANTS = 200_000  # of explicit events that are looked at
+FEWEST = 0.1  # neighbors of a host, or subscribers of an event, on average: below, next to nothing happens
+FRAME = 2e-4  # s: of a frame on the air, whatever it carries
+RATES_OF_80211A = (6e6, 9e6, 12e6, 18e6, 24e6, 36e6, 48e6, 54e6)  # bit/s
+MANY_AT_ONCE = 3  # hosts that publish at one instant, from which on it is said: two wait for each other, and that is all
 
 FAR_REFERENCE = 10.0  # m
 
 
 def notes(scenario: Scenario) -> list[str]:
     """Sentences "key: what is so; what would change it"; none of them keeps the scenario from being run."""
-    return [*replay.remarks(scenario), *_reach(scenario.radio), *_workload(scenario.workload)]
+    kinds = (replay.remarks(scenario), _reach(scenario.radio), _radio(scenario), _run(scenario), _hosts(scenario), _places(scenario), _trace(scenario),
+             _workload(scenario), _generator(scenario), _subscriptions(scenario), _publications(scenario), _bursts(scenario),
+             _absent(scenario), _node(scenario), _faults(scenario), idle.notes(scenario))
+    return [note for kind in kinds for note in few(kind)]
+
+
+def few(told: Iterable[str]) -> Iterator[str]:
+    """The first notes of one kind, and how many more there are; each on one line, whatever names it holds."""
+    more = 0
+    for k, note in enumerate(told):
+        if k < MOST_ALIKE:
+            yield one_line(note)
+        more = max(k + 1 - MOST_ALIKE, 0)
+    if more:
+        yield f"and {more:,} more of this kind; mend these first, and look again"
+
+
+def named(scenario: Scenario, hosts: Iterable[int]) -> str:
+    """host 3 / hosts 0, 1 ("ann") and 4 more"""
+    hosts = list(hosts)
+    shown = ", ".join(scenario.naming.who(host).removeprefix("host ") for host in hosts[:MOST_NAMED])
+    more = f" and {len(hosts) - MOST_NAMED:,} more" if len(hosts) > MOST_NAMED else ""
+    return f"host{'s' if len(hosts) != 1 else ''} {shown}{more}"
 
 
 def half_range(radio: LogDistanceRadio, sensitivity: float) -> float:
@@ -43,7 +82,124 @@ def _reach(radio: object) -> Iterator[str]:
                "docs/emulation.md); leave it out, unless that is what you study")
 
 
-def _workload(workload) -> Iterator[str]:
+def _radio(scenario: Scenario) -> Iterator[str]:
+    radio = scenario.radio
+    if radio.loss >= 1:
+        yield "radio.loss: 1, so no frame is ever received but on radio.links with less; a share below 1"
+    if radio.delay >= scenario.run.deadline:
+        yield (f"radio.delay: {radio.delay:g} s with run.deadline = {scenario.run.deadline:g}, so that no event is in time; a "
+               "longer deadline or a shorter delay")
+    world = scenario.run.world
+    for key in ("base_rate", "data_rate") if world == "hwsim" else ("base_rate",) if world == "mininet" else ():
+        if (rate := getattr(radio, key)) not in RATES_OF_80211A:
+            sent = max((known for known in RATES_OF_80211A if known <= rate), default=RATES_OF_80211A[0])
+            yield f"radio.{key}: {rate:g} bit/s is no rate of 802.11a; frames are sent at {sent:g}"
+    if radio.data_rate < radio.base_rate:
+        yield (f"radio.data_rate: {radio.data_rate:g} bit/s, and broadcasts are faster with base_rate = {radio.base_rate:g}; "
+               "radios send broadcasts at their lowest rate")
+    for k, link in enumerate(radio.links):
+        if link.loss == radio.loss:
+            yield f"radio.links[{k}]: loss = {link.loss:g}, as radio.loss is, so it changes nothing; leave it out"
+
+
+def _run(scenario: Scenario) -> Iterator[str]:
+    run = scenario.run
+    low, high = run.window
+    if high > run.duration - run.deadline + 1e-9:
+        yield (f"run.window: events after {run.duration - run.deadline:g} s are not measured, though it goes to {high:g} s: the run "
+               f"ends before they have had their deadline of {run.deadline:g} s; a longer run.duration")
+    if low < run.warm_up:
+        yield f"run.window: it begins at {low:g} s, before warm_up = {run.warm_up:g} is over; the warm-up is measured too"
+    if run.journal and scenario.workload.roam:
+        yield f"run.journal: none is kept of who roams ({named(scenario, scenario.workload.roam)}); it is for brokers"
+
+
+def _hosts(scenario: Scenario) -> Iterator[str]:
+    hosts, count = scenario.hosts, len(scenario.names)
+    if hosts.numbers is not None and not scenario.naming.twofold:
+        yield "hosts.numbers: says nothing where no name is a number; leave it out"
+    if count == 1:
+        yield "hosts: there is one host, so nothing crosses the air; two or more"
+    if scenario.naming.twofold:
+        yield (f"hosts: names that are numbers are not the ids of their hosts: {scenario.naming.confusion()}; records, captures and "
+               "the files of the run directory go by ids")
+    for key, own in hosts.each.items():
+        if own == type(own)():
+            yield f"hosts.{key}: says nothing about {scenario.naming.who(int(key))}; leave it out"
+        if own.interface is not None:
+            yield f"hosts.{key}.interface: a run takes frames from and sends frames to {own.interface} of this machine"
+    without = [host for host in range(count) if not hosts.runs_node(host)]
+    idle_ = [host for host in without if hosts.command_of(host) is None and hosts.interface_of(host) is None]
+    if idle_:
+        yield f"hosts: no node and no command is run by {named(scenario, idle_)}, which do nothing but be there"
+    if without and _plans(scenario):
+        yield (f"workload: nothing of it happens at {named(scenario, without)}, where no node of ours runs; only their own programs "
+               "subscribe and publish")
+
+
+def _plans(scenario: Scenario) -> bool:
+    """Whether the workload says something that is for all hosts."""
+    workload = scenario.workload
+    return workload.kinds > 0 or any(row.hosts is None for row in (*workload.subscribe, *workload.publish))
+
+
+def _places(scenario: Scenario) -> Iterator[str]:
+    """Static places that cannot have been meant, and hosts that nobody can hear."""
+    motion = scenario.mobility
+    if isinstance(motion, RandomWaypoint) and not isinstance(scenario.radio, LogDistanceRadio) and len(scenario.names) > 1:
+        near = (len(scenario.names) - 1) * math.pi * scenario.radio.range ** 2 / (motion.area[0] * motion.area[1])
+        if near < FEWEST:
+            yield (f"radio.range: {scenario.radio.range:g} m in an area of {motion.area[0]:g} m x {motion.area[1]:g} m gives a host "
+                   f"{near:.2g} neighbors on average")
+    if not isinstance(motion, Static):
+        return
+    same = Counter(motion.positions)
+    if crowded := [place for place, times in same.items() if times > 1]:
+        hosts = [host for host, place in enumerate(motion.positions) if same[place] > 1]
+        where = ", ".join(f"{x:g}" for x in crowded[0])
+        yield f"mobility.positions: {named(scenario, hosts)} have a place in common with another one, such as [{where}]"
+    if isinstance(scenario.radio, LogDistanceRadio) or len(motion.positions) < 2:
+        return
+    import numpy as np
+    from scipy.spatial import cKDTree
+
+    points = np.array(motion.positions)
+    nearest = cKDTree(points).query(points, k=2)[0][:, 1]
+    if len(alone := np.flatnonzero(nearest > scenario.radio.range)):
+        yield (f"mobility.positions: {named(scenario, alone.tolist())} {'is' if len(alone) == 1 else 'are'} out of range of everybody "
+               f"(radio.range = {scenario.radio.range:g} m, the nearest at {nearest[alone].min():g} m)")
+
+
+def _trace(scenario: Scenario) -> Iterator[str]:
+    """What of a trace is left out, or cannot be as it is there."""
+    trace = scenario.trace()
+    if trace is None:
+        return
+    count, plain = len(scenario.names), [str(host) for host in range(len(trace))]
+    if count < len(trace):
+        yield f"hosts: the first {count:,} of the trace's {len(trace):,} hosts take part; leave hosts.count and names out for all"
+    if scenario.hosts.names is None and trace.names[:count] != plain[:count]:
+        strange = next(name for name, number in zip(trace.names, plain) if name != number)
+        yield f"hosts: the trace's names, such as {strange}, cannot be names of hosts: they go by their ids, in the trace's order"
+    start, end = scenario.mobility.start, scenario.mobility.start + scenario.run.duration
+    absent = [host for host, way in enumerate(trace.trajectories[:count]) if not way.always_present]
+    never = [host for host in absent if _never_there(trace.trajectories[host], start, end)]
+    if never:
+        yield f"mobility.trace: {named(scenario, never)} {'is' if len(never) == 1 else 'are'} not there at any time of the run"
+    for k, fault in enumerate(scenario.faults):
+        for host in (fault.host,) if isinstance(fault, HostFault) else fault.link:
+            if host in absent and host not in never and not trace.trajectories[host].present(start + fault.at):
+                yield f"faults[{k}]: strikes {scenario.naming.who(host)} at {fault.at:g} s, when the trace has it nowhere"
+
+
+def _never_there(way, start: float, end: float) -> bool:
+    """Whether a trajectory has no place in a span: at its waypoints within, and at both ends."""
+    times = [start, end, *(float(t) for t in way.times if start <= t <= end)]
+    return not any(way.present(t) for t in times)
+
+
+def _workload(scenario: Scenario) -> Iterator[str]:
+    workload = scenario.workload
     generated = workload.kinds > 0
     subscribed = bool(workload.subscribe) or generated and workload.subscriptions > 0
     published = bool(workload.publish) or generated and workload.publish_interval > 0
@@ -53,3 +209,161 @@ def _workload(workload) -> Iterator[str]:
     elif subscribed and not published:
         yield ("workload: hosts subscribe and nothing is published, so nothing is delivered; add "
                "[[workload.publish]], or kinds and publish_interval for the generator")
+
+
+def _generator(scenario: Scenario) -> Iterator[str]:
+    workload, run = scenario.workload, scenario.run
+    if not workload.kinds:
+        return
+    interval, left = workload.publish_interval, run.duration - workload.start
+    if interval > left:
+        yield (f"workload.publish_interval: {interval:g} s, and the generator has {left:g}: about {1 - left / interval:.0%} of the hosts "
+               "publish nothing")
+    hosts, high = len(scenario.names), min(run.window[1], run.duration - run.deadline)
+    if workload.subscriptions and workload.start + run.grace > high and workload.start < run.window[1]:
+        yield (f"run.grace: subscribed at {workload.start:g} s, a host owes events from {run.grace:g} s later on, which is after the last "
+               f"one that is measured ({high:g} s): nothing is expected")
+    if interval and (high - max(run.window[0], workload.start)) * hosts / interval < 1:
+        yield f"run.window: from {run.window[0]:g} to {high:g} s the generator publishes hardly an event; a longer one"
+    if 0 < workload.subscriptions * hosts / workload.kinds < FEWEST:
+        yield (f"workload.kinds: {workload.kinds:,}, of which each host wants {workload.subscriptions}: an event has "
+               f"{workload.subscriptions * hosts / workload.kinds:.2g} subscribers on average")
+    if interval and (load := hosts / interval * (FRAME + workload.payload * 8 / scenario.radio.data_rate)) > 1:
+        yield (f"workload.publish_interval: {hosts} hosts with an event each every {interval:g} s fill the air {load:.3g} times over where "
+               "all hear each other, even if each event is sent once")
+    taken = {f'kind = "k{kind:02d}"' for kind in range(min(workload.kinds, MOST_INSTANTS))} if workload.subscriptions else set()
+    for k, row in enumerate(workload.subscribe):
+        if row.until is not None and row.filter in taken:
+            yield (f"workload.subscribe[{k}].until: hosts whom the generator gave the same filter, {row.filter}, lose it then too; a "
+                   "client holds a filter once")
+    if workload.start >= run.window[1]:
+        yield f"workload.start: {workload.start:g} s, after the end of run.window at {run.window[1]:g}: nothing of it is measured"
+
+
+def _subscriptions(scenario: Scenario) -> Iterator[str]:
+    run = scenario.run
+    high = min(run.window[1], run.duration - run.deadline)
+    for k, row in enumerate(scenario.workload.subscribe):
+        key = f"workload.subscribe[{k}]"
+        if row.until is not None and row.until >= run.duration:
+            yield f"{key}.until: {row.until:g} s, and the run ends at {run.duration:g}: it is never taken back"
+        if row.at + run.grace > high:
+            yield (f"{key}.at: {row.at:g} s, and events count for a subscriber from run.grace = {run.grace:g} s later on, which is after "
+                   f"the last one that is measured ({high:g} s): nothing is expected of it")
+        elif row.until is not None and row.until - row.at < run.grace + run.deadline:
+            yield (f"{key}.until: it lasts {row.until - row.at:g} s, and an event counts for who was subscribed from run.grace = "
+                   f"{run.grace:g} s before until run.deadline = {run.deadline:g} s after it: nothing is expected of it")
+
+
+def _publications(scenario: Scenario) -> Iterator[str]:
+    run, count = scenario.run, len(scenario.names)
+    low, high = run.window
+    high = min(high, run.duration - run.deadline)
+    for k, row in enumerate(scenario.workload.publish):
+        key, hosts = f"workload.publish[{k}]", count if row.hosts is None else len(row.hosts)
+        end = min(run.duration, math.inf if row.until is None else row.until)
+        if row.every is None and row.until is not None:
+            yield f"{key}.until: says nothing about a single event; add every, or leave it out"
+        if row.until is not None and row.until > run.duration:
+            yield f"{key}.until: {row.until:g} s, and the run ends at {run.duration:g}"
+        if row.every is not None and row.at + row.every >= end:
+            yield f"{key}.every: {row.every:g} s after {row.at:g} s is not before {end:g}, so there is one event a host"
+        if row.spread and hosts == 1:
+            yield f"{key}.spread: one host has nobody to be apart from; leave it out"
+        if row.spread and row.at + row.spread * (hosts - 1) / hosts >= end:
+            yield f"{key}.spread: {row.spread:g} s from {row.at:g} s on goes beyond {end:g}, so that some hosts publish nothing"
+        last = row.at if row.every is None else row.at + (math.ceil((end - row.at) / row.every) - 1) * row.every
+        if last + row.spread < low or row.at > high:
+            yield f"{key}: all of its events lie outside of {low:g} to {high:g} s, so none is measured; see run.window"
+
+
+def _instants(scenario: Scenario) -> Iterator[tuple[float, int, int]]:
+    """(s, row, host) of each explicit event, as far as they can be counted in a moment."""
+    duration = scenario.run.duration
+    for k, row in enumerate(scenario.workload.publish):
+        hosts = range(len(scenario.names)) if row.hosts is None else row.hosts
+        end = min(duration, math.inf if row.until is None else row.until)
+        for number, host in enumerate(hosts):
+            first = row.at + row.spread * number / len(hosts)
+            times = 1 if row.every is None else math.ceil(max(end - first, 0.0) / row.every)
+            for count in range(times if first < end else 0):
+                yield round(first + count * (row.every or 0.0), 6), k, host
+
+
+def _bursts(scenario: Scenario) -> Iterator[str]:
+    """Explicit events of many hosts at one instant: they meet on the air, and wait for each other."""
+    hosts: Counter[float] = Counter()
+    for time, _, _ in islice(_instants(scenario), MOST_INSTANTS):
+        hosts[time] += 1
+    crowded = [time for time, times in hosts.items() if times >= MANY_AT_ONCE]
+    if not crowded:
+        return
+    worst = max(crowded, key=lambda time: (hosts[time], -time))
+    rows = list(dict.fromkeys(k for time, k, _ in islice(_instants(scenario), MOST_INSTANTS) if time == worst))
+    keys = ", ".join(f"[{k}]" for k in rows[:MOST_NAMED]) + (f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else "")
+    spread = min((row.every for k in rows if (row := scenario.workload.publish[k]).every), default=1.0)
+    others = f", and at {len(crowded) - 1:,} other instants {MANY_AT_ONCE} or more" if len(crowded) > 1 else ""
+    yield (f"workload.publish{keys}: {hosts[worst]:,} events are published at one instant, {worst:g} s{others}: they wait for each other "
+           f"on the air, and latencies show that; spread = {spread:g} lets the hosts of a table begin one after the other in that time, "
+           "or give each an `at` of its own")
+
+
+def _absent(scenario: Scenario) -> Iterator[str]:
+    """Explicit events of hosts that are down or frozen at the time: they are not published."""
+    spans: dict[int, list[tuple[float, float]]] = {}
+    for fault in sorted(scenario.faults, key=lambda fault: fault.at):
+        if not isinstance(fault, HostFault):
+            continue
+        of = spans.setdefault(fault.host, [])
+        is_open = bool(of) and of[-1][1] == math.inf
+        if fault.action in ("start", "thaw"):
+            of.append((of.pop()[0] if is_open else 0.0, fault.at))
+        elif not is_open:
+            of.append((fault.at, math.inf))
+    missed: dict[int, Counter[int]] = {}
+    for time, k, host in islice(_instants(scenario), MOST_INSTANTS if spans else 0):
+        if any(begin <= time < end for begin, end in spans.get(host, ())):
+            missed.setdefault(k, Counter())[host] += 1
+    for k, hosts in missed.items():
+        yield (f"workload.publish[{k}]: {hosts.total():,} of its events fall into times when {named(scenario, sorted(hosts))} "
+               f"{'is' if len(hosts) == 1 else 'are'} down by [[faults]], and are not published")
+
+
+def _node(scenario: Scenario) -> Iterator[str]:
+    """Timers with which a part never comes to do its work."""
+    node, duration = scenario.node, scenario.run.duration
+    if node.hello_interval * node.hello_up >= duration:
+        yield (f"node.hello_interval: {node.hello_up} beacons at {node.hello_interval:g} s begin a neighbor, and the run lasts {duration:g} s: "
+               "nobody becomes one")
+    if node.tree != "none" and node.channel_give_up <= node.rto_initial:
+        yield (f"node.channel_give_up: {node.channel_give_up:g} s, and the first retransmission comes after rto_initial = "
+               f"{node.rto_initial:g}: a link ends at the first loss")
+    if node.recovery == "none":
+        return
+    if node.cache_bytes == 0:
+        yield "node.cache_bytes: 0, so no event is kept for others and node.recovery brings none back"
+    if node.gossip_interval >= duration:
+        yield f"node.gossip_interval: {node.gossip_interval:g} s in a run of {duration:g} s: there is no round"
+    elif node.lost_patience < node.gossip_interval:
+        yield (f"node.lost_patience: {node.lost_patience:g} s is less than a round (gossip_interval = {node.gossip_interval:g} s): most "
+               "lost events are given up before they are asked for")
+    if node.gossip_forward == 0 and node.recovery != "publisher_pull":
+        yield "node.gossip_forward: 0, so gossip ends at the first broker"
+
+
+def _faults(scenario: Scenario) -> Iterator[str]:
+    first: dict[int, HostFault] = {}
+    for fault in sorted(scenario.faults, key=lambda fault: fault.at):
+        if isinstance(fault, HostFault):
+            first.setdefault(fault.host, fault)
+    late = [host for host, fault in first.items() if fault.action == "start"]
+    if late:
+        yield f"faults: {named(scenario, sorted(late))} {'is' if len(late) == 1 else 'are'} not there before the first \"start\""
+    twice = Counter((fault.host, fault.at) for fault in scenario.faults if isinstance(fault, HostFault))
+    for (host, at), times in twice.items():
+        if times > 1:
+            yield f"faults: {times} strike {scenario.naming.who(host)} at one instant, {at:g} s, in the order in which they stand"
+    cut = {(link.from_, link.to) for link in scenario.radio.links if link.loss >= 1}
+    for k, fault in enumerate(scenario.faults):
+        if isinstance(fault, LinkFault) and {fault.link, fault.link[::-1]} <= cut:
+            yield f"faults[{k}]: no frame passes between {named(scenario, fault.link)} anyway, by radio.links; one of them says nothing"

@@ -46,6 +46,9 @@ class Publish(Section):
         None, description="s: between two; only one by default"
     )
     until: Positive | None = Field(None, description="s: none after that; to the end by default")
+    spread: NotNegative = Field(
+        0.0, description="s: over which the hosts' first ones are spread evenly, in the order of `hosts`; 0: all at one instant"
+    )
     event: dict[str, Value] = Field(min_length=1, max_length=64, description="its attributes")
 
 

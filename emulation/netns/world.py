@@ -110,7 +110,7 @@ def run(scenario, out: Path | None = None, progress: Callable[[runner.Progress],
     path = out or rundir.default_path(scenario.run.name, scenario.run.seed)
     caller = _Caller(scenario, progress)
     directory = RunDirectory(path, scenario.to_toml("trace.movements.gz"), world=scenario.run.world,
-                             now=lambda: caller.now)
+                             now=lambda: caller.now, notes=runner.notes(scenario))
     outcome, reason = rundir.FAILED, None
     try:
         runner.write_trace(movement, path)
