@@ -118,12 +118,14 @@ def _ids(path: Path, tables: Tables) -> tuple[list[str], set[str]]:
             return [resolve(item, (*place, k)) for k, item in enumerate(value)]
         if not isinstance(value, str) and type(value) is not int:
             return value
+        if len(problems) >= MOST_TOLD:  # enough was found to say, and each more takes a search among all names
+            broken.add(place[0])
+            return 0
         try:
             return by(value)
         except NoHost as error:
             broken.add(place[0])
-            if len(problems) < MOST_TOLD:
-                problems.append(line(path, key_text(place), error.found, error.cure))
+            problems.append(line(path, key_text(place), error.found, error.cure))
             return 0
 
     for place, table in _naming(tables):

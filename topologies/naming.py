@@ -64,7 +64,7 @@ class Naming:
             return int(text)
         if self.names is None:
             raise NoHost(f"{_quoted(text)}, which is no host", "the hosts have no names, give an id")
-        near = difflib.get_close_matches(text, self.names[:10_000], 1, 0.55)
+        near = difflib.get_close_matches(text, self.names[:1000], 1, 0.55) if len(text) <= 64 else []
         shown = ", ".join(self.names[:MOST_SHOWN]) + (f" and {self.count - MOST_SHOWN} more" if self.count > MOST_SHOWN else "")
         raise NoHost(f"{_quoted(text)}, which is no host", f'did you mean "{near[0]}"?' if near else f"known: {shown}")
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from topologies.run import NAME
 
 MOST_TOLD = 20
+LONGEST_KEY = 64  # characters of one part of a key that are shown
 _TYPES = {
     "float_type": "a number",
     "int_type": "a whole number",
@@ -33,11 +34,12 @@ class ScenarioError(Exception):
     The text has the first of them, so that a wrong kind of file does not scroll everything away.
     """
 
-    def __init__(self, problems: Iterable[str]) -> None:
+    def __init__(self, problems: Iterable[str], more: int = 0) -> None:
+        """`more`: how many there are besides, which nobody has put into words."""
         self.problems = [one_line(problem) for problem in problems]
         told = self.problems[:MOST_TOLD]
-        if len(self.problems) > MOST_TOLD:
-            told.append(f"and {len(self.problems) - MOST_TOLD} problems more; put these right first")
+        if more := more + len(self.problems) - len(told):
+            told.append(f"and {more} problems more; put these right first")
         super().__init__("\n".join(told))
 
 
@@ -53,19 +55,25 @@ def line(path: Path | str, key: str, found: str, cure: str) -> str:
 
 def from_validation(
     path: Path | str, error: ValidationError, schema: type[BaseModel]
-) -> tuple[list[str], set[str]]:
-    """Pydantic's findings in our words, without doubles, and the tables in which they are.
+) -> tuple[list[str], set[str], int]:
+    """Pydantic's findings in our words, without doubles; the tables in which they are; and how many more there are.
 
-    A table of a wrong name comes first, and what its right one lacks because of that is not told.
+    A table of a wrong name comes first, and what its right one lacks because of that is not told. Only what will be read
+    is put into words: a file of the wrong kind may have hundreds of thousands.
     """
-    found = error.errors()
+    found = error.errors(include_url=False)
     strange = [str(problem["loc"][0]) for problem in found
                if problem["type"] == "extra_forbidden" and len(problem["loc"]) == 1]
-    meant = {near for word in strange for near in difflib.get_close_matches(word, schema.model_fields, 1, 0.55)}
+    meant = {near for word in strange[:MOST_TOLD] for near in _near(word, schema.model_fields)}
     found.sort(key=lambda problem: len(problem["loc"]) > 1 or problem["type"] != "extra_forbidden")
-    told = [_tell(path, problem, schema) for problem in found
-            if not (problem["type"] == "missing" and problem["loc"][0] in meant)]
-    return list(dict.fromkeys(told)), meant | {str(problem["loc"][0]) for problem in found}
+    broken = meant | {str(problem["loc"][0]) for problem in found}
+    found = [problem for problem in found if not (problem["type"] == "missing" and problem["loc"][0] in meant)]
+    told = dict.fromkeys(_tell(path, problem, schema) for problem in found[:2 * MOST_TOLD])
+    return list(told), broken, len(found[2 * MOST_TOLD:])
+
+
+def _near(word: str, known: Iterable[str]) -> list[str]:
+    return difflib.get_close_matches(word, known, 1, 0.55) if len(word) <= LONGEST_KEY else []
 
 
 MOST_SHOWN = 32  # known words in one line
@@ -74,8 +82,7 @@ MOST_SHOWN = 32  # known words in one line
 def nearest(word: str, known: Iterable[str]) -> str:
     """` did you mean "x"?` for the nearest known word, or the words themselves."""
     known = list(known)
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.55)
-    if close:
+    if close := _near(word, known):
         return f'did you mean "{close[0]}"?'
     shown = known[:MOST_SHOWN]
     more = f" and {len(known) - len(shown)} more, in docs/scenario.md" if len(known) > len(shown) else ""
@@ -192,7 +199,7 @@ def key_text(place: Iterable[str | int]) -> str:
         if isinstance(part, int):
             text += f"[{part}]"
         elif not part.startswith("<"):
-            text += f".{part}" if text else part
+            text += ("." if text else "") + (part if len(part) <= LONGEST_KEY else part[:LONGEST_KEY - 3] + "...")
     return text or "the file"
 
 

@@ -61,6 +61,7 @@ __all__ = [
 
 
 MOST_BYTES = 12 << 20  # of a scenario; 100,000 places, as a run directory has them, take ten of these twelve MiB
+MOST_ERRORS, MOST_ROWS = 10_000, 1000  # findings of the schema that are looked at; rows of a list, where there are more
 MOST_PARTS = 8  # of a dotted key, for which tomllib takes memory with their square
 _PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
 _DEEP_KEY = re.compile(rf"""(?<![\w'"-])(?:{_PART}){{{MOST_PARTS}}}""")
@@ -138,16 +139,34 @@ def build(tables: dict[str, Any], path: Path = Path("scenario")) -> Scenario:
     Raises ScenarioError, as `load` does.
     """
     problems, broken = fill.defaults(path, tables, _trace_of)
+    more = 0
     try:
         scenario = Scenario.model_validate(tables)
     except ValidationError as error:
-        told, invalid = from_validation(path, error, Scenario)
+        told, invalid, more = from_validation(path, _fewer(error, tables), Scenario)
         problems, broken = told + problems, broken | invalid
         scenario = _sound_part(tables, broken)
     problems += check.problems(path, scenario, lambda: _trace_of(tables["mobility"]), broken)
     if problems:
-        raise ScenarioError(problems)
+        raise ScenarioError(problems, more)
     return scenario
+
+
+def _fewer(error: ValidationError, tables: dict[str, Any]) -> ValidationError:
+    """The same findings, of the first rows of long lists where there are very many: each takes a kilobyte once it is looked at."""
+    if error.error_count() <= MOST_ERRORS:
+        return error
+
+    def shortened(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: shortened(item) for key, item in value.items()}
+        return [shortened(item) for item in value[:MOST_ROWS]] if isinstance(value, list) else value
+
+    try:
+        Scenario.model_validate(shortened(tables))
+    except ValidationError as shorter:
+        return shorter
+    return error  # the wrong ones come later
 
 
 def _sound_part(tables: Mapping[str, Any], broken: set[str]) -> Scenario:

@@ -10,7 +10,7 @@ import pytest
 
 import mobility
 import topologies
-from topologies import faults, motion, netns, node, radio, run, workload
+from topologies import check, faults, motion, netns, node, problems, radio, run, workload
 
 VALUES = [
     '"x"', '"\\u0000\\u001b<script>"', '""', "true", "-1", "0", "1e300", "-1e300", "nan", "-inf", "1e-300",
@@ -195,3 +195,37 @@ def test_what_would_fill_the_memory_is_refused(tmp_path, text, found):
     (tmp_path / "x.toml").write_text(f"[run]\nduration = 60\n[mobility]\n{NEEDED['[mobility]']}\n{hosts}{text}\n")
     [problem] = outcome(tmp_path / "x.toml")
     assert found in problem
+
+
+MANY = 30_000
+ENTRIES = ", ".join(f'"n{k}"' for k in range(MANY))
+
+
+@pytest.mark.parametrize("text", [
+    "".join(f"k{k} = 1\n" for k in range(MANY)),
+    "".join(f"[k{k}]\n" for k in range(MANY)),
+    f"{GOOD}[node]\n" + "".join(f"k{k} = 1\n" for k in range(MANY)),
+    GOOD + "".join(f"[hosts.h{k}]\n" for k in range(MANY)),
+    GOOD + "".join(f"[hosts.{k}]\n" for k in range(MANY)),
+    GOOD + "[[faults]]\nx = 1\n" * MANY,
+    GOOD + "[[faults]]\nat = 1\nhost = 9\naction = \"stop\"\n" * MANY,
+    GOOD + "[[radio.links]]\nfrom = 0\nto = 9\nloss = 1\n" * MANY,
+    f"{GOOD}[[workload.publish]]\nevent = {{ a = 1 }}\nhosts = [{ENTRIES}]\n",
+    GOOD.replace("count = 3", f"names = [{ENTRIES}]") + f"[workload]\nroam = [{ENTRIES.replace('n', 'm')}]\n",
+    f"{GOOD}[[workload.publish]]\nevent = {{ {ENTRIES.replace(',', ' = [],')} = [] }}\n",
+])  # fmt: skip
+def test_of_very_many_problems_only_those_are_put_into_words_that_are_read(tmp_path, text):
+    """Each takes a search among all known words: 400,000 unknown keys took minutes."""
+    (tmp_path / "x.toml").write_text(text)
+    assert len(outcome(tmp_path / "x.toml")) <= 2 * problems.MOST_TOLD + check.MOST_FOUND
+
+
+def test_what_is_twice_is_found_without_a_search_for_each(tmp_path):
+    names = ", ".join(f'"n{k}"' for k in range(90_000))
+    (tmp_path / "x.toml").write_text(GOOD.replace("count = 3", f'names = [{names}, "n89999"]'))
+    assert outcome(tmp_path / "x.toml") == [f'{tmp_path}/x.toml: hosts.names: found "n89999" twice; names that differ']
+
+
+def test_a_key_of_megabytes_is_not_repeated(tmp_path):
+    (tmp_path / "x.toml").write_text(f'{GOOD}"{"a" * 5_000_000}" = 1\n')
+    assert outcome(tmp_path / "x.toml")

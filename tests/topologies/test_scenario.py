@@ -331,10 +331,10 @@ def test_notes_say_what_is_in_order_and_perhaps_not_meant(tmp_path):
     assert near.startswith("radio.reference_distance: 50 m: all hosts nearer than that are heard as strongly")
     [note] = notes(far + "tx_power = -50\n")
     assert note.startswith("radio.tx_power: -50 dBm less reference_loss = 46.7 dB is below sensitivity = -88 dBm")
-    [note] = notes("[[workload.publish]]\nevent = { a = 1 }\n")
+    [note] = notes("[[workload.publish]]\nhosts = [0]\nevent = { a = 1 }\n")
     assert "nobody subscribes" in note
     [note] = notes("[[workload.subscribe]]\nfilter = 'a exists'\n")
     assert "nothing is published" in note
     [note] = notes("[workload]\npublish_interval = 0\n")
     assert "nothing is published" in note
-    assert notes("[[workload.subscribe]]\nfilter = 'a exists'\n[[workload.publish]]\nevent = { a = 1 }\n") == []
+    assert notes("[[workload.subscribe]]\nfilter = 'a exists'\n[[workload.publish]]\nhosts = [0]\nevent = { a = 1 }\n") == []

@@ -1,0 +1,165 @@
+"""What a scenario says in vain, or leaves open, is told: a note for every kind, and none where nothing is odd."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import topologies
+from emulation import rundir, runner
+from emulation.clock import Clock
+from emulation.workload import Workload
+
+WAYPOINTS = "[mobility]\narea = [300, 200]\n"
+FLOW = "[[workload.subscribe]]\nfilter = 'a > 1'\n[[workload.publish]]\nhosts = [0]\nevery = 5\nevent = { a = 2 }\n"
+ROW = "[[workload.publish]]\n{}\nevent = {{ a = 2 }}\n"
+WANT = "[[workload.subscribe]]\nfilter = 'a > 1'\n"
+
+
+def notes(tmp_path, tail: str = "", run: str = "", hosts: str = "count = 3", mobility: str = WAYPOINTS) -> list[str]:
+    path = tmp_path / "odd.toml"
+    path.write_text(f"[run]\nduration = 60\n{run}\n[hosts]\n{hosts}\n{mobility}\n{tail}")
+    scenario = topologies.load(path)
+    runner.check(scenario)
+    return runner.notes(scenario)
+
+
+def fault(at: float, host: int, action: str) -> str:
+    return f'[[faults]]\nat = {at}\nhost = {host}\naction = "{action}"\n'
+
+
+ODD = [  # what is odd about it, the key that the note begins with
+    ({"run": "window = [0, 60]"}, "run.window: events after 50 s are not measured"),
+    ({"run": "warm_up = 20\nwindow = [0, 40]"}, "run.window: it begins at 0 s, before warm_up = 20"),
+    ({"run": "window = [30, 30.001]"}, "run.window: from 30 to 30.001 s the generator publishes hardly"),
+    ({"run": "grace = 60"}, "run.grace: subscribed at 0 s, a host owes events from 60 s"),
+    ({"run": "[run.fidelity]\nnodes = 1"}, "run.fidelity.nodes: nothing comes of it"),
+    ({"tail": "[netns]\nself_check = false"}, "netns.self_check: nothing comes of it"),
+    ({"run": "journal = true", "tail": "[workload]\nroam = [2]"}, "run.journal: none is kept"),
+    ({"hosts": "count = 1"}, "hosts: there is one host"),
+    ({"hosts": 'count = 3\nnumbers = "ids"'}, "hosts.numbers: says nothing"),
+    ({"run": 'world = "netns"', "hosts": "count = 3\n[hosts.1]"}, "hosts.1: says nothing about host 1"),
+    ({"run": 'world = "netns"', "hosts": "count = 3\n[hosts.1]\nnode = false"}, "hosts: no node and no command is run by host 1"),
+    ({"run": 'world = "netns"', "hosts": 'count = 3\n[hosts.1]\nnode = false\ncommand = ["true"]'}, "workload: nothing of it happens at host 1"),
+    ({"run": 'world = "netns"', "hosts": 'count = 3\n[hosts.1]\ninterface = "eth7"'}, "hosts.1.interface: a run takes frames from"),
+    ({"mobility": "[mobility]\npositions = [[0, 0], [0, 0], [5, 5]]"}, "mobility.positions: hosts 0, 1 have a place in common"),
+    ({"mobility": "[mobility]\npositions = [[0, 0], [9, 0], [900, 0]]"}, "mobility.positions: host 2 is out of range of everybody"),
+    ({"tail": "[radio]\nrange = 1"}, "radio.range: 1 m in an area"),
+    ({"tail": "[radio]\nloss = 1"}, "radio.loss: 1, so no frame"),
+    ({"tail": "[radio]\ndelay = 10"}, "radio.delay: 10 s with run.deadline = 10"),
+    ({"tail": "[radio]\ndata_rate = 1e6"}, "radio.data_rate: 1e+06 bit/s, and broadcasts are faster"),
+    ({"tail": "[[radio.links]]\nfrom = 0\nto = 1\nloss = 0"}, "radio.links[0]: loss = 0, as radio.loss is"),
+    ({"tail": '[radio]\nmodel = "log_distance"\nshadowing = 0\ncoherence = 5'}, "radio.coherence: nothing comes of it"),
+    ({"run": 'world = "hwsim"', "tail": "[radio]\nbase_rate = 7e6"}, "radio.base_rate: 7e+06 bit/s is no rate of 802.11a; frames are sent at 6e+06"),
+    ({"run": 'world = "mininet"', "tail": "[radio]\nqueue = 5"}, "radio.queue: nothing comes of it"),
+    ({"tail": "[node]\ngossip_interval = 2\ncache_bytes = 5000"}, "node.gossip_interval, node.cache_bytes: nothing comes of them without node.recovery"),
+    ({"tail": '[node]\nrecovery = "push"\ngossip_subscribers = 0.1'}, "node.gossip_subscribers: nothing comes of it"),
+    ({"tail": '[node]\nrecovery = "push"\ncache_bytes = 0'}, "node.cache_bytes: 0"),
+    ({"tail": '[node]\nrecovery = "push"\ngossip_forward = 0'}, "node.gossip_forward: 0"),
+    ({"tail": '[node]\nrecovery = "combined"\ngossip_interval = 100'}, "node.gossip_interval: 100 s in a run of 60 s"),
+    ({"tail": '[node]\nrecovery = "combined"\nlost_patience = 0.1'}, "node.lost_patience: 0.1 s is less than a round"),
+    ({"tail": '[node]\nflush = "path"'}, "node.flush: nothing comes of it"),
+    ({"tail": "[node]\nroam_margin = 0.5"}, "node.roam_margin: nothing comes of it"),
+    ({"tail": '[node]\ntree = "none"\nstrategy = "flood"\nleader_interval = 1'}, "node.leader_interval: nothing comes of it"),
+    ({"tail": '[node]\nreconcile = "strawman"\nunsubscription_timer = 1'}, "node.unsubscription_timer: nothing comes of it"),
+    ({"tail": "[node]\nhello_interval = 60"}, "node.hello_interval: 3 beacons at 60 s"),
+    ({"tail": "[node]\nchannel_give_up = 0.1"}, "node.channel_give_up: 0.1 s"),
+    ({"tail": "[workload]\npublish_interval = 2\n" + FLOW}, "workload.publish_interval: nothing comes of it without the generator"),
+    ({"tail": "[workload]\npublish_interval = 0\npayload = 5\n[[workload.publish]]\nhosts = [1]\nat = 9\nevent = { kind = 'k01' }"},
+     "workload.publish_interval, workload.payload: nothing comes of them"),
+    ({"tail": "[workload]\npublish_interval = 1000"}, "workload.publish_interval: 1000 s, and the generator has 60"),
+    ({"tail": "[workload]\nstart = 55"}, "workload.start: 55 s, after the end of run.window"),
+    ({"tail": "[workload]\nkinds = 1000000"}, "workload.kinds: 1,000,000"),
+    ({"tail": "[workload]\npayload = 32768\npublish_interval = 0.01"}, "workload.publish_interval: 3 hosts with an event each"),
+    ({"tail": "[workload]\nkinds = 2\n[[workload.subscribe]]\nuntil = 30\nfilter = 'kind = \"k01\"'"}, "workload.subscribe[0].until: hosts whom"),
+    ({"tail": FLOW + "[[workload.publish]]\nhosts = [0]\nat = 20\nuntil = 40\nevent = { a = 3 }"},
+     "workload.publish[1].until: says nothing about a single event"),
+    ({"tail": FLOW.replace("every = 5", "every = 5\nuntil = 400")}, "workload.publish[0].until: 400 s, and the run ends at 60"),
+    ({"tail": FLOW.replace("every = 5", "at = 20\nevery = 500")}, "workload.publish[0].every: 500 s after 20 s"),
+    ({"tail": FLOW.replace("every = 5", "every = 5\nspread = 2")}, "workload.publish[0].spread: one host"),
+    ({"tail": FLOW.replace("hosts = [0]\nevery = 5", "at = 50\nspread = 30")}, "workload.publish[0].spread: 30 s from 50 s on"),
+    ({"run": "warm_up = 20", "tail": FLOW.replace("every = 5", "at = 9")}, "workload.publish[0]: all of its events lie outside of 20 to 50 s"),
+    ({"tail": FLOW.replace("every = 5", "at = 58")}, "workload.publish[0]: all of its events lie outside of 0 to 50 s"),
+    ({"tail": FLOW.replace("every = 5", "at = 1")}, "workload.subscribe[0]: every event that matches a > 1 is published before run.grace"),
+    ({"tail": FLOW.replace("'a > 1'", "'a > 1'\nat = 50")}, "workload.subscribe[0].at: 50 s"),
+    ({"tail": FLOW.replace("'a > 1'", "'a > 1'\nat = 10\nuntil = 12")}, "workload.subscribe[0].until: it lasts 2 s"),
+    ({"tail": FLOW.replace("'a > 1'", "'a > 1'\nuntil = 60")}, "workload.subscribe[0].until: 60 s, and the run ends at 60"),
+    *(({"tail": FLOW.replace("a > 1", wrong)}, "workload.subscribe[0].filter: no event of the workload matches") for wrong in (
+        "A > 1", "b exists", 'a = "2"', "a > 5 and a < 3")),
+    ({"tail": "[workload]\nkinds = 5\n[[workload.subscribe]]\nfilter = 'kind = \"k5\"'"}, "workload.subscribe[0].filter: no event"),
+    ({"tail": FLOW + "[[workload.publish]]\nhosts = [0]\nat = 9\nevent = { b = 1 }"}, "workload.publish[1].event: no subscription"),
+    ({"tail": FLOW.replace("'a > 1'", "'a > 1'\nhosts = [0]")}, "workload.subscribe[0]: only its own host publishes"),
+    ({"tail": FLOW + WANT + "until = 30"}, "workload.subscribe[0] and [1]: host 0 subscribes to a > 1 twice at a time; it holds once, and is taken back"),
+    ({"tail": fault(5, 1, "start")}, 'faults: host 1 is not there before the first "start"'),
+    ({"tail": fault(5, 1, "crash") + fault(5, 1, "start")}, "faults: 2 strike host 1 at one instant"),
+    ({"tail": FLOW + fault(7, 0, "crash") + fault(21, 0, "start")}, "workload.publish[0]: 3 of its events fall into times when host 0 is down"),
+    ({"tail": "".join(f"[[radio.links]]\nfrom = {a}\nto = {1 - a}\nloss = 1\n" for a in (0, 1)) + '[[faults]]\nat = 5\nlink = [0, 1]\naction = "cut"'},
+     "faults[0]: no frame passes between hosts 0, 1 anyway"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("odd", "told"), ODD)
+def test_what_is_odd_is_told(tmp_path, odd, told):
+    found = notes(tmp_path, **odd)
+    assert any(note.startswith(told) for note in found), found
+    assert all(note.isprintable() for note in found)
+
+
+@pytest.mark.parametrize("tail", ["", FLOW, "[workload]\nroam = [2]\n", '[node]\nrecovery = "combined"\ngossip_interval = 2\n'])
+def test_nothing_is_told_of_what_is_plain(tmp_path, tail):
+    assert notes(tmp_path, tail) == []
+
+
+@pytest.mark.parametrize(("tail", "told"), [
+    (WANT + ROW.format("every = 5"), "[0]: 3 events are published at one instant, 0 s, and at 11 other instants"),
+    (WANT + ROW.format("at = 20"), "[0]: 3 events are published at one instant, 20 s: they"),
+    (WANT + "".join(f"[[workload.publish]]\nhosts = [{k}]\nat = {10 + 5 * k}\nevery = 5\nevent = {{ a = 2 }}\n" for k in range(3)),
+     "[0], [1], [2]: 3 events are published at one instant, 20 s"),
+    (WANT + "".join(f"[[workload.publish]]\nhosts = [{k}]\nat = 10\nevery = {5 * k + 5}\nevent = {{ a = 2 }}\n" for k in range(3)),
+     "[0], [1], [2]: 3 events are published at one instant, 10 s"),
+])  # fmt: skip
+def test_many_events_at_one_instant_are_told_and_can_be_spread(tmp_path, tail, told):
+    assert any(note.startswith(f"workload.publish{told}") and "spread = " in note for note in notes(tmp_path, tail))
+    spread = tail.replace("event = { a = 2 }", "spread = 5\nevent = { a = 2 }")
+    assert not any("at one instant" in note for note in notes(tmp_path, spread)) or tail.count("publish]]") > 1
+
+
+def test_spread_hosts_begin_one_after_the_other_whoever_drives_them(tmp_path):
+    notes(tmp_path, WANT + "[[workload.publish]]\nhosts = [2, 0, 1]\nat = 10\nevery = 6\nspread = 6\nuntil = 20\nevent = { a = 2 }")
+    scenario = topologies.load(tmp_path / "odd.toml")
+    for only in (None, [2], [0], [1]):
+        clock, seen = Clock(), []
+
+        class Broker:
+            def __init__(self, host):
+                self.host = host
+
+            def publish(self, client, attributes, payload):
+                seen.append((clock.now(), self.host))
+
+            def subscribe(self, client, wanted):
+                pass
+
+        Workload(clock, scenario.workload, 3, 1, 60.0, Broker, only)
+        clock.run(60.0)
+        assert seen == [(t, h) for t, h in ((10, 2), (12, 0), (14, 1), (16, 2), (18, 0)) if only is None or h in only]
+
+
+def test_a_trace_with_more_hosts_or_with_names_that_cannot_be_is_told(tmp_path):
+    (tmp_path / "t.movements").write_text("0 1 1 90 2 2\n0 3 3 90 4 4\n0 3 3 90 5 4\n")
+    trace = '[mobility]\ntrace = "t.movements"\n'
+    assert any(note.startswith("hosts: the first 2 of the trace's 3 hosts") for note in notes(tmp_path, hosts="count = 2", mobility=trace))
+    assert notes(tmp_path, mobility=trace) == []
+
+
+def test_the_manifest_keeps_the_notes_for_the_report_as_far_as_there_is_room(tmp_path):
+    notes(tmp_path, "[node]\ngossip_interval = 2")
+    out = runner.run(topologies.load(tmp_path / "odd.toml", {"run.duration": 12, "run.deadline": 2}), tmp_path / "run")
+    [kept] = json.loads((out / "manifest.json").read_text())["notes"]
+    assert kept == "node.gossip_interval: nothing comes of it without node.recovery"
+    from analysis import run as runs
+
+    assert kept in runs.read(out).notes
+    many = rundir._fitting(["\u65e5" * 1000] * 50)
+    assert len(json.dumps(many)) < rundir.MANIFEST_BYTES / 2 and many[-1].startswith("and 30 more notes")
