@@ -88,8 +88,6 @@ def read(path: Path | str) -> Run:
     if missing:
         some = ", ".join(map(str, missing[:10])) + (", ..." if len(missing) > 10 else "")
         notes.append(f"no records of {len(missing)} of {len(hosts)} hosts ({some}): what they sent and received is not known")
-    told = manifest.get("notes")  # on the scenario, by who ran it
-    notes += [str(note) for note in told] if isinstance(told, list) else []
     if run.world == "field":
         notes.append("a run in the field: nobody recorded which radio links existed, so there is no physical "
                      "bound")

@@ -76,7 +76,7 @@ def run(scenario, out: Path | None = None, progress: Callable[[Progress], None] 
         from emulation.netns import world  # Linux only, and needed by nobody else
 
         return world.run(scenario, out, progress, say)
-    movement, remarks = scenario.movement(), topologies.notes(scenario)
+    movement = scenario.movement()
     clock = Clock()
     path = out or rundir.default_path(scenario.run.name, scenario.run.seed)
     directory = RunDirectory(path, scenario.to_toml("trace.movements.gz"), world=scenario.run.world,
@@ -105,7 +105,7 @@ def run(scenario, out: Path | None = None, progress: Callable[[Progress], None] 
         seconds = time.perf_counter() - began
         directory.finish(outcome, clock.time, reason, fidelity=_fidelity(clock, world, seconds),
                          truth={"link_exists": LINK_EXISTS, "looked_every": TRUTH_INTERVAL},
-                         epoch=EPOCH, workload=world.workload.counts() if world else {}, notes=remarks)
+                         epoch=EPOCH, workload=world.workload.counts() if world else {})
     return path
 
 

@@ -175,12 +175,7 @@ def _trace(scenario: Scenario) -> Iterator[str]:
     trace = scenario.trace()
     if trace is None:
         return
-    count, plain = len(scenario.names), [str(host) for host in range(len(trace))]
-    if count < len(trace):
-        yield f"hosts: the first {count:,} of the trace's {len(trace):,} hosts take part; leave hosts.count and names out for all"
-    if scenario.hosts.names is None and trace.names[:count] != plain[:count]:
-        strange = next(name for name, number in zip(trace.names, plain) if name != number)
-        yield f"hosts: the trace's names, such as {strange}, cannot be names of hosts: they go by their ids, in the trace's order"
+    count = len(scenario.names)
     start, end = scenario.mobility.start, scenario.mobility.start + scenario.run.duration
     absent = [host for host, way in enumerate(trace.trajectories[:count]) if not way.always_present]
     never = [host for host in absent if _never_there(trace.trajectories[host], start, end)]

@@ -35,7 +35,7 @@ def remarks(scenario: Scenario) -> Iterator[str]:
 def _hosts(scenario: Scenario, whole: Movement) -> Iterator[str]:
     count, names = len(scenario.names), scenario.names
     if count < len(whole):
-        yield f"hosts: the first {count} of the {len(whole)} hosts of the trace take part"
+        yield f"hosts: the first {count} of the {len(whole)} hosts of the trace take part; leave hosts.count and names out for all"
     strange = [name for name in whole.names[:count] if not re.match(NAME, name)]
     if strange and names == [str(k) for k in range(count)]:
         yield (f"hosts: the trace's names cannot be names of hosts (the first such: {one_line(show(strange[0]))}), "

@@ -13,7 +13,6 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-import topologies
 from emulation import rundir, runner
 from emulation.neighborhood import TRUTH_INTERVAL
 from emulation.netns import addresses, kernel, netlink, port, tap
@@ -102,7 +101,7 @@ def run(scenario, out: Path | None = None, progress: Callable[[runner.Progress],
     WorldError for one that did not even begin, mobility.TraceError and rundir.RunDirError.
     """
     check(scenario)
-    movement, remarks = scenario.movement(), topologies.notes(scenario)
+    movement = scenario.movement()
     expected = forecast(scenario, movement)
     say(str(expected))
     if warning := _crowded_tables(scenario):
@@ -138,7 +137,7 @@ def run(scenario, out: Path | None = None, progress: Callable[[runner.Progress],
         directory.finish(outcome, caller.now, reason, epoch=caller.epoch,
                          truth={"link_exists": LINK_EXISTS, "looked_every": TRUTH_INTERVAL},
                          fidelity={**caller.fidelity, "expected_processors": round(expected.processors, 2)},
-                         limits=scenario.run.fidelity.model_dump(), workload=caller.workload, notes=remarks)
+                         limits=scenario.run.fidelity.model_dump(), workload=caller.workload)
     return path
 
 

@@ -149,7 +149,7 @@ def test_spread_hosts_begin_one_after_the_other_whoever_drives_them(tmp_path):
 def test_a_trace_with_more_hosts_or_with_names_that_cannot_be_is_told(tmp_path):
     (tmp_path / "t.movements").write_text("0 1 1 90 2 2\n0 3 3 90 4 4\n0 3 3 90 5 4\n")
     trace = '[mobility]\ntrace = "t.movements"\n'
-    assert any(note.startswith("hosts: the first 2 of the trace's 3 hosts") for note in notes(tmp_path, hosts="count = 2", mobility=trace))
+    assert any(note.startswith("hosts: the first 2 of the 3 hosts of the trace") for note in notes(tmp_path, hosts="count = 2", mobility=trace))
     assert notes(tmp_path, mobility=trace) == []
 
 
