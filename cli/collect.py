@@ -41,14 +41,8 @@ def _tell(found) -> None:
           f"{found.duration:.1f} s")
     for (node, epoch), clock in sorted(found.clocks.items()):
         print(f"  node {node}, life {epoch}: its clock {_HOW[clock.by].format(wrong=1000 * clock.wrong)}")
-    if found.moved:
-        print(f"  {found.moved} deliveries lay before their publication by clocks that are a little off, and "
-              "were put there")
-    for node in found.begun_late:
-        print(f"  node {node}: its oldest records are gone, its disk budget had no room for them; what it "
-              "did then is not known")
-    if found.left_out:
-        print(f"  {found.left_out} lines were left out: they are no records, or belong to no life")
+    for note in found.notes:
+        print(f"  {note}")
     print(f"roamcast analyse {found.path}")
 
 

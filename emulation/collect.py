@@ -1,14 +1,15 @@
 """A run directory (world `field`) from what field nodes recorded, each by its own clock, for the analysis.
 
-The files of a node are put together from their pieces, the clocks of all lives are aligned
-(`emulation.alignment`), and every time is written anew, in s since the first node began. Nobody recorded which
-radio links existed, so there is no world.jsonl and no physical bound.
+The files of a node are put together from their pieces and checked (`emulation.fieldlog`), the clocks of all lives are
+aligned (`emulation.alignment`), and every time is written anew, in s since the first node began. Nobody recorded which
+radio links existed, so there is no world.jsonl and no physical bound. What was left out is said, here and in the
+manifest: `left_out` lists lives, `notes` all of it in sentences.
 """
 from __future__ import annotations
 
 import json
 import math
-import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -16,19 +17,20 @@ from pathlib import Path
 
 import tomli_w
 
-from emulation.alignment import WALL, Clock, Life, LifeId, align
+from emulation import fieldlog
+from emulation.alignment import WALL, Aligned, Clock, Life, LifeId, align
+from emulation.fieldlog import MIXED, Survey, event_of
 from emulation.records import AppendOnly
 from emulation.rundir import COMPLETE, RunDirectory
 from node.config import NodeConfig
 from node.ids import NodeId
+from node.shell.locks import LOCK
 from node.shell.logs import pieces
 
 MOST_ID = 9_999  # the analysis has a row for every id up to the highest
 MOST_CLOCKS = 60  # that a manifest names
+NAMED = 6  # kinds, lives or files that a sentence names
 DEADLINE, GRACE = 10.0, 5.0  # s, as a scenario's
-LATEST = 1e10  # s, of unix time: the year 2286
-TELLING = ("node_started", "clock", "datagram_sent", "datagram_heard", "published", "delivered")
-_HEAD = re.compile(rb'\{"t":(-?\d+(?:\.\d*)?(?:e-?\d+)?),"node":(\d{1,10}),"kind":"(\w+)"')
 
 
 class CollectError(Exception):
@@ -40,64 +42,57 @@ class Collected:
     """What became of them."""
 
     path: Path
-    nodes: list[NodeId]
+    nodes: list[NodeId]  # those of which at least one life is analysed
     duration: float  # s
     clocks: dict[LifeId, Clock]
+    lives_left_out: dict[LifeId, str]  # and why
     left_out: int  # lines that are no records, or of no life
     moved: int  # deliveries that were put at the time of their publication
-    begun_late: list[NodeId]  # whose oldest records the disk budget removed
+    notes: list[str]  # what to know besides, a sentence each
 
 
 def collect(sources: Sequence[Path], out: Path, config: NodeConfig) -> Collected:
     """Make the run directory `out` from record files of nodes, or folders of such. Raises CollectError, RunDirError
     and DiskFull."""
     files = _files(sources)
+    surveys = {node: fieldlog.survey(path, node) for node, path in files.items()}
+    for found in surveys.values():
+        _refuse_mixed_nodes(found)
     gathered = _Gathered()
-    for node, path in files.items():
-        gathered.take(path)
+    for found in surveys.values():
+        gathered.take(found)
     if not gathered.lives:
-        raise CollectError(f"{_names(sources)}: no life of a node is recorded there; give files that "
-                           "roamcast node "
-                           "--records wrote")
-    clocks = align(gathered.lives)
-    duration = max(clocks[name].run_time(life.last) for name, life in gathered.lives.items())
-    hosts = max(files) + 1
-    made = RunDirectory(out, _scenario(out.name, hosts, duration, config), world="field", now=lambda: duration)
+        raise CollectError(_no_life(sources, surveys))
+    aligned = align(gathered.lives)
+    left_out = dict(sorted((aligned.left_out | {name: why for found in surveys.values()
+                                                for name, why in found.mixed.items()}).items()))
+    clocks = aligned.clocks
+    duration = max(clock.run_time(gathered.lives[name].last) for name, clock in clocks.items())
+    nodes = sorted({node for node, _ in clocks})
+    made = RunDirectory(out, _scenario(out.name, max(nodes) + 1, duration, config), world="field", now=lambda: duration)
     writer = _Writer(clocks, gathered)
-    for node, path in files.items():
-        writer.write(path, out / "nodes" / f"{node}.jsonl")
+    for node in nodes:
+        writer.write(surveys[node], out / "nodes" / f"{node}.jsonl")
+    notes = [*_lives(left_out), *_notes(surveys, aligned, writer), *_unread(sources, files)]
     made.manifest["started"] = _wall(gathered.lives, clocks)
-    made.finish(COMPLETE, duration, clocks=_told(clocks))
-    return Collected(out, sorted(files), duration, clocks, writer.left_out, writer.moved, gathered.begun_late)
+    lives = [{"node": node, "epoch": epoch, "why": why} for (node, epoch), why in left_out.items()]
+    made.finish(COMPLETE, duration, clocks=_told(clocks), nodes=nodes, left_out=lives, notes=notes)
+    wrong = sum(bool(why) for found in surveys.values() for why in found.wrong.values())
+    return Collected(out, nodes, duration, clocks, left_out, wrong, writer.moved, notes)
 
 
 def lines(path: Path) -> Iterator[bytes]:
-    """The lines of a rotated file, oldest first: what a piece carries over from the one before is left out where
-    that one is there, and so is what is torn."""
-    skip, before = 0, None
-    for piece in [*pieces(path), path]:
-        with piece.open("rb") as file:
-            for raw in file:
-                if not raw.endswith(b"\n"):
-                    break
-                if skip:
-                    skip -= 1
-                elif b'"kind":"continued"' in raw:
-                    found = _parsed(raw) or {}
-                    skip = found.get("carried", 0) if before == found.get("piece", 0) - 1 else 0
-                else:
-                    yield raw
-        before = int(piece.suffix[1:]) if piece != path else None
+    """The records of a rotated file as they were written, oldest first."""
+    for line in fieldlog.read(path):
+        if line.record is not None:
+            yield _written(line.record)
 
 
-def _parsed(raw: bytes) -> dict | None:
-    try:
-        found = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
+def _written(record: dict) -> bytes:
+    return json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
 
 
+# ---- files ----------------------------------------------------------------------------------------------
 def _files(sources: Sequence[Path]) -> dict[NodeId, Path]:
     """The record file of each node. Raises CollectError."""
     found: dict[NodeId, Path] = {}
@@ -119,107 +114,120 @@ def _files(sources: Sequence[Path]) -> dict[NodeId, Path]:
 
 def _node(path: Path) -> NodeId:
     try:
-        for raw in lines(path):
-            if match := _HEAD.match(raw):
-                return int(match[2])
+        node = fieldlog.first_node(path)
     except OSError as error:
         raise CollectError(f"{path}: {error.strerror}; give files that roamcast node --records wrote") from None
-    raise CollectError(f"{path}: no record of a node; give files that roamcast node --records wrote")
+    if node is None:
+        raise CollectError(f"{path}: no record of a node; give files that roamcast node --records wrote")
+    return node
 
 
+def _refuse_mixed_nodes(found: Survey) -> None:
+    """One line of another node is damage; many are another node's records, of which nothing would be said."""
+    others = found.nodes.total() - found.nodes[found.node]
+    if others >= MIXED[0] and others >= MIXED[1] * found.nodes.total():
+        both = " and ".join(map(str, sorted(found.nodes)[:NAMED]))
+        raise CollectError(f"{found.path}: records of the nodes {both} in one file; give each node's records in a "
+                           "file of its own")
+
+
+def _no_life(sources: Sequence[Path], surveys: dict[NodeId, Survey]) -> str:
+    mixed = [name for found in surveys.values() for name in found.mixed]
+    if mixed:
+        return (f"{_names(sources)}: no life can be analysed: the records of {_several(mixed)} are mixed with those of "
+                "another life in one file; two nodes wrote it at once")
+    return f"{_names(sources)}: no life of a node is recorded there; give files that roamcast node --records wrote"
+
+
+def _unread(sources: Sequence[Path], files: dict[NodeId, Path]) -> Iterator[str]:
+    """What lies in the folders and was not read."""
+    read = {path for file in files.values() for path in (file, *pieces(file))}
+    for source in sources:
+        if source.is_dir():
+            left = sorted(p.name for p in source.iterdir() if p not in read and p.is_file() and p.suffix != LOCK)
+            if left:
+                some = ", ".join(left[:NAMED]) + (f" and {len(left) - NAMED} more" if len(left) > NAMED else "")
+                yield f"{source}: not read, because no NAME.jsonl and no piece of one: {some}"
+
+
+# ---- what they tell -------------------------------------------------------------------------------------
 class _Gathered:
     """What all files tell of clocks and of publications."""
 
     def __init__(self) -> None:
         self.lives: dict[LifeId, Life] = {}
         self.published: dict[str, tuple[LifeId, float]] = {}  # event -> by whose clock, when
-        self.begun_late: list[NodeId] = []
 
-    def take(self, path: Path) -> None:
-        """The records of one node."""
+    def take(self, found: Survey) -> None:
+        """The lives of one node but for those that are mixed."""
+        starts = {life.start: life.name for life in found.lives}
         name = life = None
-        for raw in lines(path):
-            match = _HEAD.match(raw)
-            if match is None:
+        for number, line in enumerate(fieldlog.read(found.path)):
+            if number in starts:
+                name = starts[number]
+                life = None if name in found.mixed else self.lives.setdefault(name, Life())
+            if life is None or line.record is None or number in found.wrong:
                 continue
-            t, kind = float(match[1]), match[3].decode()
-            record = _parsed(raw) if kind in TELLING else None
-            if kind == "node_started" and record is not None and isinstance(record.get("epoch"), int):
-                name = int(match[2]), record["epoch"]
-                life = self.lives.setdefault(name, Life())
-                life.first = min(life.first, t)
-            if life is None:
-                continue
-            life.last = max(life.last, t)
-            if record is not None:
-                try:
-                    self._note(name, life, t, record)
-                except (KeyError, TypeError, ValueError, AttributeError):
-                    continue  # damaged: it tells nothing
-        first = pieces(path)[:1]
-        if first and first[0].suffix != ".1":
-            self.begun_late.append(_node(path))
+            t = line.record["t"]
+            if line.record["kind"] not in fieldlog.OF_THE_SHELL:
+                life.first, life.last = min(life.first, t), max(life.last, t)
+            self._note(name, life, t, line.record)
 
     def _note(self, name: LifeId, life: Life, t: float, record: dict) -> None:
         match record["kind"]:
             case "clock":
-                life.wall = _number(record["wall"]) - t
+                life.walls.append(record["wall"] - t)
             case "datagram_sent":
-                life.sent[int(record["counter"])] = t
+                life.sent[record["counter"]] = t
             case "datagram_heard":
-                life.heard[int(record["other"]), int(record["epoch"])].append((int(record["counter"]), t))
+                life.heard[record["other"], record["epoch"]].append((record["counter"], t))
             case "published":
-                self.published[str(record["event"])] = name, t
+                self.published[record["event"]] = name, t
             case "delivered":
-                source, epoch, _ = map(int, record["event"].split("."))
+                source, epoch, _ = event_of(record["event"])
                 if (source, epoch) != name:
-                    life.followed[source, epoch].append((_number(record["published"]), t))
-
-
-def _number(value: object) -> float:
-    """A time as a record can hold it. Raises ValueError or TypeError."""
-    if not 0 <= float(value) < LATEST:
-        raise ValueError
-    return float(value)
+                    life.followed[source, epoch].append((record["published"], t))
 
 
 class _Writer:
     """Writes records by the run's time."""
 
     def __init__(self, clocks: dict[LifeId, Clock], gathered: _Gathered) -> None:
-        self.left_out = self.moved = 0
+        self.moved = 0
+        self.furthest = 0.0  # s that a delivery was moved
         self._clocks = clocks
+        self._lives = gathered.lives
         self._published = gathered.published
 
-    def write(self, source: Path, to: Path) -> None:
-        """The records of one node, all its lives."""
+    def write(self, found: Survey, to: Path) -> None:
+        """The records of one node, all its lives that have a clock."""
         file, clock = AppendOnly(to), None
-        for raw in lines(source):
-            match = _HEAD.match(raw)
-            if match is not None and match[3] == b"node_started":
-                clock = self._clocks.get((int(match[2]), (_parsed(raw) or {}).get("epoch", 0)))
-            if match is None or clock is None:
-                self.left_out += 1
+        starts = {life.start: life.name for life in found.lives}
+        for number, line in enumerate(fieldlog.read(found.path)):
+            if number in starts:
+                clock, life = self._clocks.get(starts[number]), self._lives.get(starts[number])
+            if clock is None or line.record is None or number in found.wrong and number not in starts:
                 continue
-            t = max(clock.run_time(float(match[1])), 0.0)
-            if match[3] == b"delivered":
-                file.append(self._delivered(raw, t))
-            else:
-                file.append(b'{"t":%s%s' % (f"{t:.6f}".encode(), raw[match.end(1):]))
+            record = line.record
+            # a life begins with its start, also where that has a time that cannot be
+            own = min(max(record["t"], life.first), life.last)
+            record["t"] = max(round(clock.run_time(own), 6), 0.0)
+            if record["kind"] == "delivered":
+                self._deliver(record)
+            file.append(_written(record))
         file.flush()
 
-    def _delivered(self, raw: bytes, t: float) -> bytes:
+    def _deliver(self, record: dict) -> None:
         """By the run's time on both sides; what clocks a little off put before its publication is put there."""
-        record = _parsed(raw) or {}
-        publisher, at = self._published.get(str(record.get("event")), (None, 0.0))
-        if publisher is not None:
-            began = max(self._clocks[publisher].run_time(at), 0.0)
-            if t < began:
-                self.moved += 1
-                t = began
-            record["published"] = round(began, 6)
-        record["t"] = round(t, 6)
-        return json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+        publisher, at = self._published.get(record["event"], (None, 0.0))
+        if publisher not in self._clocks:
+            return
+        began = max(round(self._clocks[publisher].run_time(at), 6), 0.0)
+        if record["t"] < began:
+            self.moved += 1
+            self.furthest = max(self.furthest, began - record["t"])
+            record["t"] = began
+        record["published"] = began
 
 
 def _scenario(name: str, hosts: int, duration: float, config: NodeConfig) -> str:
@@ -227,6 +235,56 @@ def _scenario(name: str, hosts: int, duration: float, config: NodeConfig) -> str
     run = {"name": name, "world": "field", "seed": 0, "duration": duration, "warm_up": 0.0, "deadline": DEADLINE,
            "grace": GRACE, "window": [0.0, max(duration - DEADLINE, 0.0)]}
     return tomli_w.dumps({"run": run, "hosts": {"count": hosts}, "node": asdict(config) | {"secret": ""}})
+
+
+# ---- what is said of it -----------------------------------------------------------------------------------
+def _lives(left_out: dict[LifeId, str]) -> list[str]:
+    return [f"node {node}, life {epoch} is left out: {why}" for (node, epoch), why in left_out.items()]
+
+
+def _notes(surveys: dict[NodeId, Survey], aligned: Aligned, writer: _Writer) -> Iterator[str]:
+    for why, count in Counter(why for found in surveys.values() for why in found.wrong.values() if why).items():
+        nodes = [node for node, found in surveys.items() if why in found.wrong.values()]
+        yield f"{_count(count, 'line')} of {_of(nodes)} left out: {why}"
+    for (a, b), (count, worst) in aligned.disagreeing.items():
+        yield (f"{_count(count, 'record')} of when nodes {a[0]} and {b[0]} heard each other left out, to align their clocks: "
+               f"off from the rest by {worst:.3g} s at most")
+    if writer.moved:
+        yield (f"{_count(writer.moved, 'delivery', 'deliveries')} put at the time of publication: by clocks that are a little "
+               f"off before it, {1000 * writer.furthest:,.1f} ms at most")
+    for node, found in surveys.items():
+        yield from _notes_of(node, found)
+    if len(aligned.clocks) > MOST_CLOCKS:
+        yield f"the manifest names the clocks of {MOST_CLOCKS} lives; there are {len(aligned.clocks) - MOST_CLOCKS} more"
+
+
+def _notes_of(node: NodeId, found: Survey) -> Iterator[str]:
+    if found.begun_late:
+        yield (f"node {node}: its oldest records are gone, its disk budget had no room for them; what it did then is not "
+               "known")
+    if found.missing:
+        yield (f"node {node}: {_several([f'{found.path.name}.{k}' for k in found.missing])} not found among the pieces of its "
+               "records; what it did then is not known")
+    if found.lost:
+        yield f"node {node}: {_count(found.lost, 'record')} could not be written; what it said there is not known"
+    if found.kinds["identity_conflict"]:
+        yield f"node {node}: two living nodes had one id; what their records say of each other is mixed"
+    if found.unknown:
+        yield (f"node {node}: {_count(found.unknown.total(), 'record')} of another version of Roamcast "
+               f"({_several(sorted(found.unknown))}): what this one does not know of that is passed over")
+
+
+def _count(number: int, one: str, more: str = "") -> str:
+    return f"1 {one}" if number == 1 else f"{number:,} {more or one + 's'}"
+
+
+def _of(nodes: Sequence[NodeId]) -> str:
+    return f"node {nodes[0]}" if len(nodes) == 1 else "nodes " + _several(nodes)
+
+
+def _several(names: Sequence[object]) -> str:
+    some = [f"node {name[0]}, life {name[1]}" if isinstance(name, tuple) else str(name) for name in names[:NAMED]]
+    return ", ".join(some) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
 
 
 def _told(clocks: dict[LifeId, Clock]) -> list[dict[str, object]]:
@@ -238,8 +296,8 @@ def _told(clocks: dict[LifeId, Clock]) -> list[dict[str, object]]:
 
 def _wall(lives: dict[LifeId, Life], clocks: dict[LifeId, Clock]) -> str | None:
     """The wall clock at time 0 of the run by the latest of the nodes' clocks: one that stood still is late."""
-    walls = [life.wall - clocks[name].offset(life.first) for name, life in lives.items()
-             if life.wall is not None and clocks[name].by != WALL]
+    walls = [lives[name].wall - clock.offset(lives[name].first) for name, clock in clocks.items()
+             if lives[name].wall is not None and clock.by != WALL]
     return datetime.fromtimestamp(max(walls), UTC).isoformat(timespec="seconds") if walls else None
 
 
