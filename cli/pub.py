@@ -10,18 +10,25 @@ HELP = "publish an event through this host's node"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_node(parser)
+    parser.add_argument("--synced", action="store_true",
+                        help="return when the node's record of it is on the disk, safe from a power cut too")
     parser.add_argument("attributes", nargs="+", metavar="NAME=TEXT | NAME:=NUMBER | NAME:=true",
                         help='what the event says: kind=temp value:=31 open:=false note="two words"')
 
 
 def run(args: argparse.Namespace) -> int:
+    import sys
+
     from cli.errors import UserError
     from node.client import Client, ClientError
 
     attributes = parse_attributes(args.attributes)
     try:
         with Client(control_of(args)) as client:
-            print(client.publish(attributes))
+            print(client.publish(attributes, synced=args.synced))
+            if client.unrecorded:
+                print("roamcast: it is published, but the node could not write its record of it (its disk is full?)",
+                      file=sys.stderr)
     except ClientError as error:
         raise UserError(str(error)) from None
     return 0

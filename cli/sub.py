@@ -22,20 +22,30 @@ def run(args: argparse.Namespace) -> int:
     from node.client import Client, ClientError
     from node.lines import attributes_out
 
+    lost = 0
+
+    def tell(events: int) -> None:
+        nonlocal lost
+        lost += events
+        print(f"{_events(events)} lost here: read too slowly ({lost:,} in all)", file=sys.stderr, flush=True)
+
     try:
-        with Client(control_of(args)) as client:
+        with Client(control_of(args), on_lost=tell) as client:
             for text in args.filters:
                 print(f"subscribed: {client.subscribe(text)}", file=sys.stderr, flush=True)
-            lost = 0
             while True:
                 event = client.receive()
                 print(json.dumps({"event": event.id, "attributes": attributes_out(event.attributes),
                                   "bytes": len(event.payload), "hops": event.hops,
                                   "published": event.published, "recovered": event.recovered}, ensure_ascii=False), flush=True)
-                if client.lost > lost:
-                    print(f"{client.lost - lost} events were lost: they are read too slowly", file=sys.stderr)
-                    lost = client.lost
     except ClientError as error:
         raise UserError(str(error)) from None
     except KeyboardInterrupt:
         return 0
+    finally:
+        if lost:
+            print(f"{_events(lost)} lost in all", file=sys.stderr, flush=True)
+
+
+def _events(number: int) -> str:
+    return "1 event" if number == 1 else f"{number:,} events"

@@ -13,12 +13,13 @@ from __future__ import annotations
 import socket
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, Self
 
 from node import lines
 
+RETRY = 0.02  # s
 WAITING = 4096  # events kept here while the program waits for an answer
 
 
@@ -49,13 +50,18 @@ class Received(NamedTuple):
 class Client:
     """A connection to the control socket of a node. Raises ClientError wherever that fails.
 
-    `node`, `epoch` and `name` tell whom one talks to and under which name the records know this client;
-    `lost` counts the events that the node or this client had to drop because they were read too slowly.
+    `node`, `epoch` and `name` tell whom one talks to and under which name the records know this client.
+
+    `lost` counts the events that the node or this client had to drop because they were read too slowly, as far as what
+    was read tells: the node says how many are missing in their place among the events, or behind the last.
+    `unrecorded` counts what was published while the node could write no record of it, on a full disk.
     """
 
-    def __init__(self, path: str | Path, timeout: float = 10.0) -> None:
-        """`timeout`: s that the node may take to answer; events may take any time."""
-        self.lost = 0
+    def __init__(self, path: str | Path, timeout: float = 10.0, on_lost: Callable[[int], object] | None = None) -> None:
+        """`timeout`: s that the node may take to answer, or to have time for one more program; events may take any
+        time. `on_lost(events)` is called with how many events are lost, as soon as that is read."""
+        self.lost = self.unrecorded = 0
+        self._on_lost = on_lost
         self._path = path
         self._timeout = timeout
         self._events: deque[Received] = deque()
@@ -63,8 +69,10 @@ class Client:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(timeout)
         try:
-            self._socket.connect(str(path))
+            self._connect(time.monotonic() + timeout)
             greeting = self._line(time.monotonic() + timeout)
+            if greeting.get("ok") is False:
+                raise ClientError(f"{path}: {greeting.get('error', 'refused')}")
             if greeting.get("roamcast") != lines.PROTOCOL:
                 raise ClientError(f"{path}: not the control socket of a node of this version")
             self.node, self.epoch, self.name = greeting["node"], greeting["epoch"], greeting["client"]
@@ -85,20 +93,58 @@ class Client:
     def close(self) -> None:
         self._socket.close()
 
+    def _connect(self, deadline: float) -> None:
+        """Where many programs knock at once, the node comes to each in turn."""
+        while True:
+            try:
+                return self._socket.connect(str(self._path))
+            except BlockingIOError:  # its queue of those who knock is full
+                if time.monotonic() > deadline:
+                    raise ClientError(f"{self._path}: the node is too busy to answer within {self._timeout:g} s; try "
+                                      "again later") from None
+                time.sleep(RETRY)
+
     def subscribe(self, filter: str) -> str:
-        """From now on the events that match are received, each once however many filters it matches; the
-        filter in its canonical form."""
+        """Events that match are received, each once however many filters it matches; the filter in its canonical form.
+
+        From when this returns that holds for events published at this node. Others follow as the subscription spreads
+        through the tree, hop by hop, some milliseconds each over a good radio: an event that is published elsewhere
+        before it is there does not come. No node knows when a subscription has got everywhere; `settle` tells when it
+        has come to the first hop.
+        """
         return self._ask({"do": "subscribe", "filter": filter})["filter"]
 
-    def unsubscribe(self, filter: str) -> None:
-        self._ask({"do": "unsubscribe", "filter": filter})
+    def unsubscribe(self, filter: str) -> bool:
+        """Whether this client had subscribed to it."""
+        return self._ask({"do": "unsubscribe", "filter": filter})["held"]
 
-    def publish(self, attributes: Mapping[str, object], payload: bytes = b"") -> str:
-        """Hand an event to the node; its id."""
+    def settle(self, within: float = 5.0) -> bool:
+        """Wait until each tree neighbor of the node has acknowledged all that it is told of subscriptions, those of
+        this client among them; False when that takes longer than `within` s (60 at most).
+
+        True says that events published at the tree neighbors from now on come here, as long as the tree stays as it
+        is, and at once that nobody has to be told, where the node has no tree neighbor. Of hosts further away it says
+        nothing: each hop takes about as long again. Where subscriptions are not told at all (strategy flood or event)
+        there is nothing to wait for.
+        """
+        return self._ask({"do": "settle", "within": within}, within)["settled"]
+
+    def publish(self, attributes: Mapping[str, object], payload: bytes = b"", synced: bool = False) -> str:
+        """Hand an event to the node; its id.
+
+        When this returns the event is accepted and its record is with the operating system: a node that is killed
+        loses none, a power cut may take the last second's. With `synced` the record is on the disk; that takes as long
+        as the disk does, and many that wait at once share it. Neither says that anybody received it. Where this raises
+        because the node went away, the event may have been published or not.
+        """
         request = {"do": "publish", "attributes": lines.attributes_out(attributes)}
         if payload:
             request["payload"] = lines.binary_out(payload)
-        return self._ask(request)["event"]
+        if synced:
+            request["synced"] = True
+        answer = self._ask(request)
+        self.unrecorded += not answer.get("recorded", True)
+        return answer["event"]
 
     def receive(self, timeout: float | None = None) -> Received | None:
         """The next event; None when none came in `timeout` seconds (None: wait for ever; 0: what is there)."""
@@ -120,8 +166,8 @@ class Client:
             if event is not None:
                 yield event
 
-    def _ask(self, request: Mapping[str, object]) -> dict:
-        deadline = time.monotonic() + self._timeout
+    def _ask(self, request: Mapping[str, object], longer: float = 0.0) -> dict:
+        deadline = time.monotonic() + self._timeout + longer
         try:
             raw = lines.encode(request)
         except TypeError as error:
@@ -147,13 +193,18 @@ class Client:
         """Keep what came between the answers."""
         if "event" in line:
             if len(self._events) >= WAITING:
-                self.lost += 1
+                self._lose(1)
                 return
             self._events.append(Received(line["event"], lines.attributes_in(line["attributes"]),
                                          lines.binary_in("payload", line["payload"]), line["hops"],
                                          line["published"], line.get("recovered", False)))
         else:
-            self.lost += int(line.get("lost", 0))
+            self._lose(int(line.get("lost", 0)))
+
+    def _lose(self, events: int) -> None:
+        self.lost += events
+        if events and self._on_lost is not None:
+            self._on_lost(events)
 
     def _line(self, deadline: float | None) -> dict:
         """The next line. Raises TimeoutError at `deadline` and ClientError when the node closed or babbles."""

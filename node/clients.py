@@ -14,6 +14,9 @@ from node.ids import EventId
 
 MAX_CLIENTS = 256
 MAX_FILTERS_PER_CLIENT = 1024
+MAX_FILTERS = 4096  # of all clients: a tree neighbor takes no more for one link (routing/table.py)
+MAX_FILTER_BYTES_PER_CLIENT = 1 << 18  # of filters as they go over the wire
+MAX_FILTER_BYTES = 1 << 20
 MAX_NAME = 64  # characters
 PREFIX = "@"  # of what the routing calls a device (node/roaming/session.py)
 MAX_PAYLOAD = 32768  # bytes, schema/messages.toml
@@ -32,6 +35,7 @@ class Clients:
         self._core = core
         self._deliver: dict[str, tuple[Deliver, Deliver]] = {}  # in the usual way, and late
         self._filters: dict[str, dict[bytes, Filter]] = {}
+        self._bytes: dict[str, int] = {}  # of each client's filters
         self._since: dict[tuple[str, bytes], float] = {}  # (client, filter's hash) -> when it subscribed
         self._sequence = 0
 
@@ -49,12 +53,13 @@ class Clients:
             self._refuse("clients", MAX_CLIENTS)
         self._deliver[client] = deliver, recovered or deliver
         self._filters[client] = {}
+        self._bytes[client] = 0
 
     def detach(self, client: str) -> None:
         """The client leaves and its subscriptions with it."""
         for key in list(self._own(client)):
             self.unsubscribe(client, self._filters[client][key])
-        del self._filters[client], self._deliver[client]
+        del self._filters[client], self._deliver[client], self._bytes[client]
 
     def subscribe(self, client: str, wanted: Filter | str) -> Filter:
         """Subscribing to the same filter again changes nothing. Raises FilterError for a bad text."""
@@ -65,7 +70,9 @@ class Clients:
             return own[wanted.hash]
         if len(own) >= MAX_FILTERS_PER_CLIENT:
             self._refuse(f"filters of client {client}", MAX_FILTERS_PER_CLIENT)
+        self._check_room(client, len(wanted.key))
         own[wanted.hash] = wanted
+        self._bytes[client] += len(wanted.key)
         self._since[client, wanted.hash] = self._core.env.now()
         self._core.env.record("subscribed", client=client, filter=str(wanted), hash=wanted.hash.hex(),
                               constraints=wanted.as_record())
@@ -78,6 +85,7 @@ class Clients:
             wanted = parse(wanted)
         if self._own(client).pop(wanted.hash, None) is None:
             return
+        self._bytes[client] -= len(wanted.key)
         del self._since[client, wanted.hash]
         self._core.env.record("unsubscribed", client=client, hash=wanted.hash.hex())
         self._core.client_unsubscribed(client, wanted.hash)
@@ -109,6 +117,15 @@ class Clients:
         self._core.env.record("delivered", client=client, event=str(name), hops=event.hops,
                               published=event.published, recovered=recovered)
         self._deliver[client][recovered](event)
+
+    def _check_room(self, client: str, size: int) -> None:
+        """Raises ClientError when another filter of so many bytes finds no room."""
+        if self._bytes[client] + size > MAX_FILTER_BYTES_PER_CLIENT:
+            self._refuse(f"bytes of filters of client {client}", MAX_FILTER_BYTES_PER_CLIENT)
+        if sum(map(len, self._filters.values())) >= MAX_FILTERS:
+            self._refuse("filters of all clients", MAX_FILTERS)
+        if sum(self._bytes.values()) + size > MAX_FILTER_BYTES:
+            self._refuse("bytes of filters of all clients", MAX_FILTER_BYTES)
 
     def _own(self, client: str) -> dict[bytes, Filter]:
         try:

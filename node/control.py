@@ -1,17 +1,19 @@
 """The control socket: how programs on this host subscribe and publish through its node.
 
 A Unix stream socket with the lines of `node.lines`. Every connection is one client of the broker.
-Programs are not trusted to behave: connections, line lengths and what waits for a slow reader are
-bounded, a bad line is answered with its fault, and a connection that ends takes its subscriptions
-with it.
+Programs are not trusted to behave: connections, line lengths and what waits for slow readers are
+bounded, and whoever is turned away is told why. A bad line is answered with its fault. A connection that ends takes
+its subscriptions with it, a few at a time, so that the node goes on meanwhile.
 """
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import socket
 import stat
-from collections import deque
+import struct
+from collections import Counter, deque
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -21,11 +23,18 @@ import trio
 from node import lines, wire
 from node.broker import Broker
 from node.clients import ClientError
-from node.filters import FilterError
-from node.ids import EventId
+from node.filters import FilterError, parse
+from node.ids import EventId, LinkId
+from node.shell.locks import Held, Lock
+from node.shell.logs import Records
 
-MAX_CONNECTIONS = 64
+MAX_CONNECTIONS = 128
+MAX_OF_ONE = 64  # connections of one process, so that one that leaks them shuts nobody out
 MAX_WAITING = 1 << 20  # bytes that wait for one slow reader; events past that are dropped and counted
+MAX_WAITING_IN_ALL = 1 << 24  # for all of them
+BACKLOG = 1024  # programs that may knock at once; the kernel takes fewer where it is set so
+SLICE = 16  # subscriptions that leave at a time
+SETTLE_POLL = 0.02  # s between two looks at what tree neighbors have acknowledged
 MODE = 0o660  # of the socket: the node's user and group
 
 
@@ -39,13 +48,20 @@ class Control:
     `serve` runs until it is cancelled, and `close` takes the socket away.
     """
 
-    def __init__(self, path: Path, broker: Broker, tick: Callable[[], object]) -> None:
+    def __init__(self, path: Path, broker: Broker, tick: Callable[[], object], records: Records | None = None) -> None:
+        """`records`: of the node. What a program is told, it is told when it is written there."""
+        self.broker, self.tick, self.records = broker, tick, records
+        self.waiting = 0  # bytes, for all programs
+        self.leaving = trio.Lock()  # whose subscriptions leave now
         self._path = path
-        self._broker = broker
-        self._tick = tick
-        self._open = 0
+        self._programs: Counter[int] = Counter()  # connections of each process, by its id
         self._names = 0
-        self._socket = _listen(path)
+        self._lock = _own(path)
+        try:
+            self._socket = _listen(path)
+        except BaseException:
+            self._lock.release()
+            raise
         self._inode = path.lstat().st_ino
 
     async def serve(self) -> None:
@@ -59,13 +75,11 @@ class Control:
                         raise
                     await trio.sleep(0.1)
                     continue
-                if self._open >= MAX_CONNECTIONS:
-                    connection.close()
-                    self._tick()
-                    self._broker.env.record("refused", what="control connections", limit=MAX_CONNECTIONS)
+                program = _program(connection)
+                if self._is_full(program, connection):
                     continue
-                self._open += 1
-                nursery.start_soon(self._serve_one, trio.SocketStream(connection))
+                self._programs[program] += 1
+                nursery.start_soon(self._serve_one, trio.SocketStream(connection), program)
 
     def close(self) -> None:
         self._socket.close()
@@ -74,15 +88,34 @@ class Control:
                 self._path.unlink()
         except OSError:
             pass  # taken away by someone else
+        self._lock.release()
 
-    async def _serve_one(self, stream: trio.SocketStream) -> None:
+    def _is_full(self, program: int, connection: trio.socket.SocketType) -> bool:
+        """Whether there is no room for this program, which is then told so, in one line, and the records, too."""
+        if self._programs.total() >= MAX_CONNECTIONS:
+            what, limit = "control connections", MAX_CONNECTIONS
+            why = f"this node serves {limit} connections of programs and all are taken; end one, or try again later"
+        elif self._programs[program] >= MAX_OF_ONE:
+            what, limit = "control connections of one process", MAX_OF_ONE
+            why = f"this node serves {limit} connections of one process; close those that it needs no more"
+        else:
+            return False
+        with connection, contextlib.suppress(OSError):
+            os.write(connection.fileno(), lines.encode({"ok": False, "error": why}))  # fits any fresh socket
+        self.tick()
+        self.broker.env.record("refused", what=what, limit=limit)
+        return True
+
+    async def _serve_one(self, stream: trio.SocketStream, program: int) -> None:
         self._names += 1
         try:
-            await _Connection(f"local-{self._names}", stream, self._broker, self._tick).serve()
+            await _Connection(f"local-{self._names}", stream, self).serve()
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # the program is gone
         finally:
-            self._open -= 1
+            self._programs[program] -= 1
+            if not self._programs[program]:
+                del self._programs[program]
             with trio.CancelScope(shield=True):
                 await trio.aclose_forcefully(stream)
 
@@ -90,14 +123,18 @@ class Control:
 class _Connection:
     """One local program: reads its requests, writes answers and events."""
 
-    def __init__(self, name: str, stream: trio.SocketStream, broker: Broker, tick: Callable[[], object]) -> None:
+    def __init__(self, name: str, stream: trio.SocketStream, control: Control) -> None:
         self._name = name
         self._stream = stream
-        self._broker = broker
-        self._tick = tick
-        self._out: deque[bytes] = deque()
+        self._control = control
+        self._broker = control.broker
+        self._tick = control.tick
+        self._records = control.records
+        self._out: deque[bytes | int] = deque()  # lines, and between them how many events were lost there
         self._waiting = 0  # bytes in _out
-        self._lost = 0  # events since the program was last told
+        self._lost = 0  # events, since the connection began
+        self._slow = self._left = False
+        self._filters: dict[str, None] = {}  # subscribed, in their canonical form
         self._more = trio.Event()  # something to write
         self._less = trio.Event()  # something was written
 
@@ -119,8 +156,21 @@ class _Connection:
         except* (trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # the program is gone
         finally:
-            self._tick()
-            self._broker.detach(self._name)
+            self._control.waiting -= self._waiting
+            self._left = True
+            with trio.CancelScope(shield=True):
+                await self._leave()
+
+    async def _leave(self) -> None:
+        """Take the subscriptions back, a few at a time, one program after the other."""
+        async with self._control.leaving:
+            for number, wanted in enumerate(self._filters, 1):
+                self._tick()
+                self._broker.unsubscribe(self._name, wanted)
+                if number % SLICE == 0:
+                    await trio.sleep(0)
+        self._tick()
+        self._broker.detach(self._name)
 
     async def _read(self) -> None:
         buffer = bytearray()
@@ -128,7 +178,7 @@ class _Connection:
             while (end := buffer.find(b"\n")) >= 0:
                 raw = bytes(buffer[:end])
                 del buffer[:end + 1]
-                self._put(lines.encode(self._answer(raw)))
+                self._put(lines.encode(await self._answer(raw)))
                 await self._drained()
             if len(buffer) > lines.LONGEST:
                 fault = {"ok": False, "error": f"a line has at most {lines.LONGEST} bytes; the connection ends"}
@@ -141,54 +191,100 @@ class _Connection:
                 return
             buffer += more
 
-    def _answer(self, raw: bytes) -> dict:
+    async def _answer(self, raw: bytes) -> dict:
         try:
-            return {"ok": True, **self._do(lines.decode(raw))}
+            request = lines.decode(raw)
+            lines.check(request)
+            done = self._do(request)
+            if request["do"] == "publish":
+                done |= await self._kept(done["event"], request.get("synced", False))
+            elif request["do"] == "settle":
+                done = await self._settled(float(request["within"]))
         except (lines.BadLine, ClientError, FilterError) as error:
             return {"ok": False, "error": str(error)}
+        return {"ok": True, **done}
 
     def _do(self, request: dict) -> dict:
         """One request as one input of the broker; what the answer says besides ok."""
-        what = request.get("do")
-        if what in ("subscribe", "unsubscribe"):
-            text = request.get("filter")
-            if not isinstance(text, str):
-                raise lines.BadLine(f'"{what}" takes "filter", a text')
+        what = request["do"]
+        if what == "subscribe":
             self._tick()
-            if what == "subscribe":
-                return {"filter": str(self._broker.subscribe(self._name, text))}
-            self._broker.unsubscribe(self._name, text)
+            wanted = str(self._broker.subscribe(self._name, request["filter"]))
+            self._filters[wanted] = None
+            return {"filter": wanted}
+        if what == "unsubscribe":
+            wanted = str(parse(request["filter"]))
+            self._tick()
+            self._broker.unsubscribe(self._name, wanted)
+            return {"held": self._filters.pop(wanted, "") is None}
+        if what == "settle":
             return {}
-        if what == "publish":
-            attributes = lines.attributes_in(request.get("attributes"))
-            payload = lines.binary_in("payload", request.get("payload", ""))
-            self._tick()
-            return {"event": str(self._broker.publish(self._name, attributes, payload))}
-        raise lines.BadLine('"do" is one of subscribe, unsubscribe and publish')
+        attributes = lines.attributes_in(request["attributes"])
+        payload = lines.binary_in("payload", request.get("payload", ""))
+        if request.get("synced") and (self._records is None or not self._records.kept):
+            raise ClientError("this node keeps no records that could be synced; start it with --records, or publish "
+                              "without synced")
+        self._tick()
+        return {"event": str(self._broker.publish(self._name, attributes, payload))}
+
+    async def _kept(self, event: str, synced: bool) -> dict:
+        """The publication's record is written when this returns, and with `synced` on the disk; what the answer says
+        of it. Raises ClientError when it was to be on the disk and is not."""
+        if self._records is None or not self._records.kept:
+            return {}
+        if not synced:
+            return {} if self._records.flush() else {"recorded": False}
+        if not await self._records.synced():
+            raise ClientError(f"event {event} is published, but its record is not on the disk: the node's log says why")
+        return {"synced": True}
+
+    async def _settled(self, within: float) -> dict:
+        """Wait until each tree neighbor has acknowledged all that it is told of filters."""
+        routing = getattr(self._broker, "routing", None)
+        if routing is None:
+            raise ClientError("this host is a client only: its broker takes subscriptions with it when it is attached")
+        asked: dict[LinkId, int] = {}
+        told = False
+        with trio.move_on_after(within):
+            while not told:
+                for link in routing.links:
+                    if link not in asked and not routing.holds_back(link):
+                        asked[link] = self._broker.sent_position(link)
+                told = all(link in asked and self._broker.acknowledged_position(link) >= asked[link]
+                           for link in routing.links)
+                if not told:
+                    await trio.sleep(SETTLE_POLL)
+        return {"settled": told, "neighbors": len(routing.links)}
 
     def _deliver(self, event: wire.Event, recovered: bool = False) -> None:
         """Called inside an input of the broker: puts the event in line, or counts it as lost."""
+        if self._left:
+            return  # it is leaving
         name = EventId(event.source, event.epoch, event.sequence)
         raw = lines.encode({"event": str(name), "attributes": lines.attributes_out(event.attributes),
                             "payload": lines.binary_out(event.payload), "hops": event.hops,
                             "published": event.published, "recovered": recovered})
-        if self._waiting + len(raw) > MAX_WAITING:
-            if not self._lost:
-                self._broker.env.record("refused", what=f"events waiting for client {self._name}",
-                                        limit=MAX_WAITING)
-            self._lost += 1
-            return
-        self._tell_lost()
-        self._put(raw)
+        if self._waiting + len(raw) > MAX_WAITING or self._control.waiting + len(raw) > MAX_WAITING_IN_ALL:
+            self._lose()
+        else:
+            self._put(raw)
 
-    def _tell_lost(self) -> None:
-        if self._lost:
-            self._put(lines.encode({"lost": self._lost}))
-            self._lost = 0
+    def _lose(self) -> None:
+        """Count an event that finds no room, in its place among the others."""
+        self._lost += 1
+        if self._out and isinstance(self._out[-1], int):
+            self._out[-1] += 1
+            return
+        if not self._slow:
+            self._slow = True
+            self._broker.env.record("refused", what=f"events waiting for client {self._name}", limit=MAX_WAITING)
+        self._out.append(1)
+        self._more.set()
 
     def _put(self, raw: bytes) -> None:
         self._out.append(raw)
         self._waiting += len(raw)
+        self._control.waiting += len(raw)
         self._more.set()
 
     async def _drained(self) -> None:
@@ -204,15 +300,39 @@ class _Connection:
 
     async def _write(self) -> None:
         while True:
+            if self._out and self._records is not None:
+                self._records.flush()  # what a program has is on record
             while self._out:
-                raw = self._out.popleft()
-                await self._stream.send_all(raw)
-                self._waiting -= len(raw)
+                line = self._out.popleft()
+                if isinstance(line, int):
+                    await self._stream.send_all(lines.encode({"lost": line, "lost_in_all": self._lost}))
+                    continue
+                await self._stream.send_all(line)
+                self._waiting -= len(line)
+                self._control.waiting -= len(line)
                 self._less.set()
-                if not self._out:
-                    self._tell_lost()
+            self._slow = False
             self._more = trio.Event()
             await self._more.wait()
+
+
+def _program(connection: trio.socket.SocketType) -> int:
+    """The id of the process at the other end; 0 where that is in another namespace."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return _CREDENTIALS.unpack(credentials)[0]
+
+
+_CREDENTIALS = struct.Struct("3i")  # pid, uid, gid: unix(7)
+
+
+def _own(path: Path) -> Lock:
+    """Of two nodes that start at once over a dead socket one has it. Raises ControlError."""
+    try:
+        return Lock(path)
+    except Held:
+        raise ControlError(f"{path}: a node answers here already; stop it or choose another path") from None
+    except OSError as error:
+        raise ControlError(f"{path}: {error.strerror}; choose another path for --control") from None
 
 
 def _listen(path: Path) -> socket.socket:
@@ -243,5 +363,5 @@ def _listen(path: Path) -> socket.socket:
     finally:
         if mask is not None:
             os.umask(mask)
-    listener.listen(16)
+    listener.listen(BACKLOG)
     return listener

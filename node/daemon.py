@@ -9,7 +9,8 @@ import heapq
 import random
 import signal
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 
 import trio
 
@@ -21,6 +22,7 @@ from node.journal import JournaledBroker
 from node.settings import MEGABYTE, Settings
 from node.shell import DaemonError, say
 from node.shell.epoch import default_state, next_epoch
+from node.shell.locks import Held, Lock
 from node.shell.logs import FieldRecords, Journal, Records
 from node.shell.radio import Radio
 
@@ -38,26 +40,49 @@ def run(settings: Settings) -> None:
 
 
 async def _main(settings: Settings) -> None:
-    radio = Radio(settings)
-    control = port = None
+    state = settings.state or default_state(settings.node)
+    locks = hold({"records": settings.records, "journal": settings.journal, "state": state})
+    radio = control = port = None
     try:
-        epoch = next_epoch(settings.state or default_state(settings.node), settings.node)
+        radio = Radio(settings)
+        epoch = next_epoch(state, settings.node)
         budget = None if settings.disk is None else settings.disk * MEGABYTE // (2 if settings.journal else 1)
         journal = None if settings.journal is None else Journal(settings.journal, budget)
         port = Port(settings, radio, epoch, FieldRecords(settings.records, settings.node, budget, journal))
         radio.record = port.record
         broker = make_broker(settings, port, journal)
         if settings.control is not None:
-            control = Control(settings.control, broker, port.tick)
+            control = Control(settings.control, broker, port.tick, port.records)
         radio.warn()
         await serve(port, broker, control, port.watch_clock, lambda: radio.follow(port.tick), started=lambda: say(
             f"node {settings.node}, epoch {port.epoch}, on {radio.describe()}"))
     finally:
         if control is not None:
             control.close()
-        radio.close()
+        if radio is not None:
+            radio.close()
         if port is not None:
             port.records.close()
+        for lock in locks:
+            lock.release()
+
+
+def hold(files: Mapping[str, Path | None]) -> list[Lock]:
+    """Locks on a node's files, by the options that name them: two nodes on one of them would ruin both lives. Raises
+    DaemonError when another node has one."""
+    locks: list[Lock] = []
+    try:
+        for option, path in files.items():
+            if path is not None and (path.is_file() or not path.exists()):  # no terminal, no pipe
+                locks.append(Lock(path))
+    except (Held, OSError) as error:
+        for lock in locks:
+            lock.release()
+        if isinstance(error, Held):
+            raise DaemonError(f"{path}: another node that runs has this file; stop it or choose another path for "
+                              f"--{option}") from None
+        raise DaemonError(f"{path}: cannot be kept ({error.strerror}); choose another path for --{option}") from None
+    return locks
 
 
 async def serve(port: Port, broker: Broker, control: Control | None, *others: Callable[[], Awaitable[None]],
@@ -175,12 +200,7 @@ class Port:
                 action()
 
     async def keep_records(self) -> None:
-        try:
-            while True:
-                await trio.sleep(FLUSH)
-                await self.records.keep()
-        finally:
-            self.records.flush()
+        await self.records.keep_often(FLUSH)
 
     async def watch_clock(self) -> None:
         """Record what the wall clock says at this time of ours, now and then and when it was set."""

@@ -73,7 +73,7 @@ async def _live(plan: Plan, host: int, epoch: int, began: float | None, channel:
         port = _port(settings, radio, epoch, plan, began)
         journal = settings.journal and daemon.Journal(settings.journal)
         broker = _node(plan, settings, port, journal)
-        control = Control(settings.control, broker, port.tick)
+        control = Control(settings.control, broker, port.tick, port.records)
         client = _Client(plan, host, port, broker, journal)
         if first:
             await trio.sleep(max(began - time.monotonic(), 0.0))

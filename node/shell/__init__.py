@@ -10,6 +10,6 @@ class DaemonError(Exception):
 
 
 def say(text: str) -> None:
-    """A line for the people at the node. Where nobody can take it (a full disk), the node goes on without."""
+    """A line for the people at the node. Where it cannot be written, on a full disk for instance, the node goes on."""
     with contextlib.suppress(OSError):
         print(f"roamcast: {text}", file=sys.stderr, flush=True)

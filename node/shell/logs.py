@@ -2,7 +2,10 @@
 
 Records are written and synced to the disk every half second, a line of the journal is written at once and synced
 with them: what a power cut takes is at most the last second, as long as the disk syncs within half a second (it
-is said when it does not). A full disk loses lines, says so once, and stops nothing.
+is said when it does not). What a program was told, that it published or what it received, is written before it is
+told (`flush`), so that a killed node loses none of it; on the disk it is when `synced` returns, and many who wait
+for that share one sync. Writing is done by the node itself, syncing by a thread: a slow card holds up nobody. A
+full disk loses lines, says so once, and stops nothing.
 
 A full file of records becomes a piece `NAME.1`, `NAME.2`, ... and a new one begins, with a record `continued` and
 what still stands (this life, its subscriptions, links, neighbors), so that the oldest pieces can go. A journal
@@ -15,6 +18,7 @@ import json
 import os
 import time
 from pathlib import Path
+from typing import BinaryIO
 
 import trio
 
@@ -69,14 +73,25 @@ def shrink(path: Path, budget: int, own: int) -> int:
     return taken
 
 
+class _Sync:
+    """One sync of the disk, for all who wait for it."""
+
+    def __init__(self) -> None:
+        self.done = trio.Event()
+        self.wanted = self.worked = False
+
+
 class Records:
     """JSON Lines, appended. A full disk loses records, counts them and stops nothing."""
 
     def __init__(self, path: Path | None, node: NodeId) -> None:
         self.lost = 0
+        self.kept = path is not None  # whether there is a file at all
         self._node = node
         self._waiting: list[str] = []
         self._file = None
+        self._wanted = trio.Event()  # somebody waits for the next sync
+        self._next = _Sync()
         if path is not None:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -90,15 +105,51 @@ class Records:
             line = {"t": round(t, 6), "node": self._node, "kind": kind, **fields}
             self._waiting.append(json.dumps(line, separators=(",", ":"), ensure_ascii=False))
 
-    async def keep(self) -> None:
-        """Called now and then: put what was appended where it is kept."""
-        self.flush()
-
-    def flush(self) -> None:
+    def flush(self) -> bool:
+        """Hand what was appended to the operating system, which keeps it whatever becomes of this process. Whether all
+        of it was taken."""
         lines = self._waiting
-        if lines:
-            self._waiting = []
-            self._write(lines)
+        if not lines:
+            return True
+        self._waiting = []
+        return self._write(lines)
+
+    async def synced(self) -> bool:
+        """Until all that was appended before is on the disk; False when it is not, and will not be."""
+        if not self.flush() or self._file is None:
+            return False
+        sync = self._next
+        sync.wanted = True
+        self._wanted.set()
+        await sync.done.wait()
+        return sync.worked
+
+    async def keep_often(self, pause: float) -> None:
+        """Keep what is appended: after each pause (s), and when somebody waits for it."""
+        try:
+            while True:
+                with trio.move_on_after(pause):
+                    await self._wanted.wait()
+                self._wanted = trio.Event()
+                sync, self._next = self._next, _Sync()
+                try:
+                    sync.worked = await self.keep(sync.wanted)
+                finally:
+                    sync.done.set()
+        finally:
+            self.flush()
+
+    async def keep(self, wanted: bool = False) -> bool:
+        """Write, and sync in a thread where that is wanted; whether what was written is on the disk."""
+        self.flush()
+        return wanted and await trio.to_thread.run_sync(self._sync_file)
+
+    def _sync_file(self) -> bool:
+        try:
+            os.fsync(self._file.fileno())
+        except OSError:
+            return False
+        return True
 
     def close(self) -> None:
         self.flush()
@@ -165,78 +216,100 @@ class FieldRecords(Records):
             self._standing.pop(key, None)
             self._standing[key] = self._waiting[-1]
 
-    async def keep(self) -> None:
-        """Write and sync, in a thread: a slow card holds up nobody."""
-        if not self._waiting and self._synced and (self._journal is None or self._journal.synced):
-            return
+    def flush(self) -> bool:
         lines, self._waiting = self._waiting, []
-        standing = list(self._standing.values())
-        await trio.to_thread.run_sync(self._keep, lines, standing)
+        if self._file is None or not lines:
+            return True
+        lost = self.lost
+        if lost > self._told:  # at the time of the first record behind the gap
+            lines.insert(0, self._line("records_lost", json.loads(lines[0])["t"], records=lost - self._told))
+        self._synced = False
+        if self._write(lines):
+            self._told = lost
+            return True
+        self.lost -= lost > self._told
+        return False
+
+    async def keep(self, wanted: bool = True) -> bool:
+        """Write, and sync in a thread, `wanted` or not; whether all that was written is on the disk."""
+        self.flush()
+        if self._synced and (self._journal is None or self._journal.synced):
+            return self._sync or self._file is None
+        full = None
+        if self._budget is not None and self._standing and self._size() >= max(self._budget // PIECES, 2 * self._carried):
+            full = self._rotate(list(self._standing.values()))
+        return await trio.to_thread.run_sync(self._sync_all, full)
 
     def close(self) -> None:
-        self._keep(self._waiting, [])
-        self._waiting = []
+        self.flush()
+        self._sync_all(None)
         super().close()
 
-    def _keep(self, lines: list[str], standing: list[str]) -> None:
-        if self._file is not None and lines:
-            lost = self.lost
-            mark = [self._line("records_lost", records=lost - self._told)] if lost > self._told else []
-            if self._write(mark + lines):
-                self._told = lost
-            else:
-                self.lost -= len(mark)
-            self._synced = False
-        if self._budget is not None and standing:
-            if self._size() >= max(self._budget // PIECES, 2 * self._carried):
-                self._rotate(standing)
+    def _sync_all(self, full: BinaryIO | None) -> bool:
+        """Records and journal on the disk, and the piece that was just filled. Called from a thread."""
         began = time.monotonic()
+        if full is not None:
+            with contextlib.suppress(OSError), full:
+                os.fsync(full.fileno())
+            self._make_room()
+        worked = self._sync
         if self._sync and not self._synced:
-            self._sync_file()
+            worked = self._sync_file()
         if self._journal is not None:
             self._journal.sync()
         if (took := time.monotonic() - began) > SLOW and not self._slow and self._file is not None:
             self._slow = True
             say(f"the disk took {took:.1f} s to sync {self._path}: a power cut may cost as much more than "
                 "the last second")
-            self._write([self._line("slow_sync", seconds=round(took, 3))])
+            self._waiting.append(self._line("slow_sync", self._now, seconds=round(took, 3)))
+        return worked
 
-    def _sync_file(self) -> None:
+    def _sync_file(self) -> bool:
+        self._synced = True  # what is written meanwhile says otherwise
         try:
             os.fsync(self._file.fileno())
-            self._synced = True
         except OSError as error:
-            self._sync = False
+            self._sync = self._synced = False
             say(f"{self._path}: cannot be synced ({error.strerror}); a power cut may cost more than the last "
                 "second")
+        return self._sync
 
     def _size(self) -> int:
         return os.fstat(self._file.fileno()).st_size if self._file is not None and self._path.is_file() else 0
 
-    def _line(self, kind: str, **fields: object) -> str:
-        line = {"t": round(self._now, 6), "node": self._node, "kind": kind, **fields}
+    def _line(self, kind: str, t: float, **fields: object) -> str:
+        line = {"t": round(t, 6), "node": self._node, "kind": kind, **fields}
         return json.dumps(line, separators=(",", ":"))
 
-    def _rotate(self, standing: list[str]) -> None:
-        """Begin a new piece with what still stands, and remove what the budget has no room for."""
+    def _rotate(self, standing: list[str]) -> BinaryIO | None:
+        """Begin a new piece with what still stands; the full one, to be synced and closed."""
         try:
-            self._sync_file()
             piece = rotate(self._path)
             try:
                 fresh = self._path.open("ab+", buffering=0)
             except OSError:
                 piece.rename(self._path)  # and on in the old one
                 raise
-            self._file.close()
-            self._file, number = fresh, int(piece.suffix[1:]) + 1
-            self._write([self._line("continued", piece=number, carried=len(standing)), *standing])
-            self._synced, self._carried = False, self._size()
+        except OSError as error:
+            self._no_more_pieces(error)
+            return None
+        full, self._file = self._file, fresh
+        self._write([self._line("continued", self._now, piece=int(piece.suffix[1:]) + 1, carried=len(standing)), *standing])
+        self._synced, self._carried = False, self._size()
+        return full
+
+    def _make_room(self) -> None:
+        """Remove what the budget has no room for."""
+        try:
             shrink(self._path, self._budget - self._budget // PIECES, self._size())
             sync_folder(self._path.parent)
         except OSError as error:
-            say(f"{self._path}: cannot be rotated ({error.strerror}); it goes on beyond its part of the disk "
-                "budget")
-            self._budget = None
+            self._no_more_pieces(error)
+
+    def _no_more_pieces(self, error: OSError) -> None:
+        say(f"{self._path}: cannot be rotated ({error.strerror}); it goes on beyond its part of the disk "
+            "budget")
+        self._budget = None
 
 
 class Journal:

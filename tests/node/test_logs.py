@@ -180,8 +180,8 @@ def test_a_slow_disk_is_told_of_once(tmp_path, monkeypatch, capsys):
     records = FieldRecords(tmp_path / "3.jsonl", 3, None, None)
     for t in range(3):
         records.append(float(t), "node_stopped", {"epoch": 1})
-        records._keep(records._waiting, [])
-        records._waiting = []
+        records.flush()
+        records._sync_all(None)
     monkeypatch.undo()
     records.close()
     slow = [r for r in map(json.loads, (tmp_path / "3.jsonl").read_text().splitlines()) if r["kind"] == "slow_sync"]
