@@ -7,41 +7,44 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from cli.errors import FAILED, INTERRUPTED, USAGE_ERROR, UserError
+from cli.output import OutputError, checked, complain
 from cli.terminal import guard
 
 ROOMS = ("node", "mobility", "topologies", "emulation", "analysis", "cli")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0, 2 for what the user can put right, 130 for Ctrl-C."""
+    """The exit code: 0, 1 where the output finds no room, 2 for what the user can put right, 130 for Ctrl-C."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     guard()
     try:
-        return _dispatch(arguments)
+        with checked():
+            return _dispatch(arguments)
     except UserError as error:
         for line in str(error).split("\n"):
-            print(f"roamcast: {line}", file=sys.stderr)
+            complain(f"roamcast: {line}")
         return USAGE_ERROR
+    except OutputError as error:
+        complain(f"roamcast: {error}")
+        return FAILED
     except ModuleNotFoundError as error:  # a Pi has the node alone
         if error.name is None or error.name.partition(".")[0] in ROOMS:
             raise
-        print(f"roamcast: this command needs the Python package {error.name}, which is not installed here; "
-              "start ./roamcast in a checkout, or pip install 'roamcast[lab]'", file=sys.stderr)
+        complain(f"roamcast: this command needs the Python package {error.name}, which is not installed here; "
+                 "start ./roamcast in a checkout, or pip install 'roamcast[lab]'")
         return USAGE_ERROR
     except KeyboardInterrupt:
-        print("roamcast: interrupted", file=sys.stderr)
+        complain("roamcast: interrupted")
         return INTERRUPTED
     except MemoryError:
-        print("roamcast: not enough memory; fewer hosts or a shorter run would do, or more memory", file=sys.stderr)
+        complain("roamcast: not enough memory; fewer hosts or a shorter run would do, or more memory")
         return FAILED
     except BrokenPipeError:  # `roamcast ... | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 

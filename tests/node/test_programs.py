@@ -376,3 +376,19 @@ def test_a_log_on_a_full_disk_stops_no_node(node):
     with Client(node.socket) as client:
         client.publish({"kind": "a"})
     assert node.end() == 0
+
+
+@pytest.mark.parametrize("command", [["pub", "kind=a"], ["sub", "*"]], ids=" ".join)
+def test_pub_and_sub_onto_a_full_disk_end_with_a_sentence(node, command):
+    node.start()
+    node.ready()
+    with open("/dev/full", "w") as full:
+        program = subprocess.Popen([sys.executable, "-P", "-m", "cli", command[0], "--control", node.socket, command[1]],
+                                   env=environment(), stdout=full, stderr=subprocess.PIPE, text=True)
+        if command[0] == "sub":
+            assert program.stderr.readline() == "subscribed: *\n"
+            with Client(node.socket) as client:
+                client.publish({"kind": "a"})
+        _, said = program.communicate(timeout=PATIENCE)
+    assert program.returncode == 1
+    assert said == "roamcast: the output cannot be written: No space left on device; make room, or send it elsewhere\n"

@@ -1,0 +1,53 @@
+"""What a command prints may find no room, or no reader: a sentence and an exit code, and never a traceback."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.main import commands
+
+ROOT = Path(__file__).resolve().parents[2]
+SENTENCE = "roamcast: the output cannot be written: No space left on device; make room, or send it elsewhere\n"
+
+pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+
+
+def run(*words: str, **streams: object) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-P", "-m", "cli", *words], env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=120,
+                          text=True, **streams)
+
+
+@pytest.mark.parametrize("words", [
+    ["--help"], ["--version"], *([name, "--help"] for name in commands()),
+    ["check", str(ROOT / "topologies" / "park-30.toml")],
+    ["node", "--unit", "--config", "NODE"],
+], ids=" ".join)
+def test_a_full_disk_is_one_sentence_whatever_is_printed(words, tmp_path):
+    (tmp_path / "node.toml").write_text('id = 1\ninterface = "lo"\n')
+    words = [str(tmp_path / "node.toml") if word == "NODE" else word for word in words]
+    with open("/dev/full", "w") as full:
+        done = run(*words, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 1 and done.stderr == SENTENCE, done.stderr
+
+
+def test_nobody_who_reads_is_no_error(tmp_path):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as nobody:
+        done = run("--help", stdout=nobody, stderr=subprocess.PIPE)
+    assert done.returncode == 0 and done.stderr == ""
+
+
+def test_complaints_that_find_no_room_leave_the_exit_code():
+    with open("/dev/full", "w") as full:
+        assert run("nonsense", stdout=subprocess.PIPE, stderr=full).returncode == 2
+        assert run("--help", stdout=full, stderr=full).returncode == 1
+
+
+def test_no_output_at_all_is_none():
+    done = run("--version", stdout=None, stderr=subprocess.PIPE, preexec_fn=lambda: os.close(1))
+    assert done.returncode == 0 and done.stderr == ""
