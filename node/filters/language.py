@@ -258,8 +258,9 @@ WORDS = ("and", "exists", "in", *PATTERNS, "true", "false", "or", "not")
 
 
 def is_plain_name(name: str) -> bool:
-    """Whether the text form writes this name without quotes: a letter or _, then also digits and . : -"""
-    return (name.isascii() and (name[0].isalpha() or name[0] == "_") and name.lower() not in WORDS
+    """Whether the text form writes this name without quotes: a letter or _, then also digits and . : -, but no : at
+    its end, which is a slip of the pen."""
+    return (name.isascii() and (name[0].isalpha() or name[0] == "_") and name.lower() not in WORDS and name[-1] != ":"
             and all(letter.isalnum() or letter in "_.:-" for letter in name))
 
 

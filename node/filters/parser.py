@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from node.filters import dialects
 from node.filters.language import ESCAPES, OPERATORS, WORDS, Constraint, Filter, FilterError, Value
 
 MAX_TEXT = 65536  # characters read
@@ -51,8 +52,22 @@ class Token(NamedTuple):
 
 
 def parse(text: str) -> Filter:
-    """The filter that a text writes; FilterError names the column, what stands there and what would do."""
-    return _Parser(_tokens(text)).filter()
+    """The filter that a text writes; FilterError names the column, what stands there and what would do. Where the text
+    is of another language that is known (dialects.py), it names what is written here instead."""
+    try:
+        return _Parser(_tokens(text)).filter()
+    except _Unread as error:
+        if (cure := dialects.cure(text)) is None:
+            raise FilterError(f"{error.found}; {error.cure}") from None
+        raise FilterError(f"{error.found}; {cure}") from None
+
+
+class _Unread(FilterError):
+    """A place that the grammar does not know: what stands there, and what would do."""
+
+    def __init__(self, found: str, cure: str) -> None:
+        super().__init__(f"{found}; {cure}")
+        self.found, self.cure = found, cure
 
 
 def _tokens(text: str) -> list[Token]:
@@ -63,10 +78,10 @@ def _tokens(text: str) -> list[Token]:
         found = _TOKEN.match(text, at)
         if not found:
             if text[at] in "\"'":
-                raise FilterError(f"column {at + 1}: this text has no closing {text[at]}")
+                raise _Unread(f"column {at + 1}: this text has no closing {text[at]}", f"write {text[at]} at its end")
             start = re.compile(r"\S+").match(text, at).group()
-            raise FilterError(f"column {at + 1}: `{start[:40]}` is no name, operator or value; "
-                              "names of unusual letters and text go in quotes")
+            raise _Unread(f"column {at + 1}: `{start[:40]}` is no name, operator or value",
+                          "names of unusual letters and text go in quotes")
         if found.lastgroup != "space":
             tokens.append(Token(found.lastgroup, found.group(), at + 1))
         at = found.end()
@@ -114,6 +129,8 @@ class _Parser:
         token = self._peek()
         if token.kind == "text":
             return _unquoted(self._take())
+        if token.kind == "word" and token.text.endswith(":"):
+            self._refuse(f"a name that does not end in `:` (quote it if you mean one: \"{token.text}\")")
         if token.kind == "word" and token.word not in WORDS:
             return self._take().text
         if token.kind == "word":
@@ -161,7 +178,7 @@ class _Parser:
         token = self._peek()
         found = "the text ends" if token.kind == "end" else f"found `{token.text[:40]}`"
         cure = _HINTS.get(token.word) or f"here would do {wanted}"
-        raise FilterError(f"column {token.column}: {found}; {cure}")
+        raise _Unread(f"column {token.column}: {found}", cure)
 
 
 def _unquoted(token: Token) -> str:

@@ -93,7 +93,7 @@ def test_what_matches(text, matches):
             "column 7: found `or`; a filter is a conjunction: subscribe once for each alternative",
         ),
         ("a = 1 && b = 2", "column 7: found `&&`; write `and`"),
-        ("not a = 1", "column 1: found `not`; there is no `not`: write `!=`"),
+        ("not a = 1", "column 1: found `not`; there is no `not`: write `a != 1`"),
         ("(a = 1)", "column 1: found `(`; there are no parentheses: join constraints with `and`"),
         (
             "a = te",
@@ -116,7 +116,7 @@ def test_what_matches(text, matches):
             "in = 3",
             'column 1: found `in`; here would do the name of an attribute (quote it if you mean one: "in")',
         ),
-        ('b = 1 and a = "x', 'column 15: this text has no closing "'),
+        ('b = 1 and a = "x', 'column 15: this text has no closing "; write " at its end'),
         ("a = 0xabc", "column 5: `0xabc` is no bytes; write pairs of hex digits, as in 0xdeadbeef"),
         (
             "a = ü",
