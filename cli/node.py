@@ -58,7 +58,8 @@ def run(args: argparse.Namespace) -> int:
 def _settings(args: argparse.Namespace, file):
     """The file's settings, and over them the flags'."""
     from cli.errors import UserError
-    from node.settings import Settings, fault
+    from node.settings import Settings, clash, fault
+    from node.shell import say
 
     flags = {"node": args.id, "address": args.bind} | {key: getattr(args, key) for key in (
         "interface", "family", "broadcast", "port", "control", "records", "journal", "disk", "state", "began")}
@@ -81,6 +82,10 @@ def _settings(args: argparse.Namespace, file):
     together = {key: keys[key] for key in ("family", "address", "broadcast") if key in keys}
     if (wrong := fault(together)) is not None:
         raise UserError(f"{where}: {wrong[0]}: found {wrong[1]}; it takes {wrong[2]}")
+    if (wrong := clash(keys)) is not None:
+        raise UserError(f"{where}: {wrong[0]}: found {wrong[1]}; it takes {wrong[2]}")
+    if file is not None and file.scenario:
+        say(f"{args.config}: a scenario; of it only its table [node] counts here")
     return Settings(**keys) if file is None else Settings(**keys, config=file.config)
 
 

@@ -9,6 +9,7 @@ A scenario may stand in its place; of that only the table [node] counts.
 from __future__ import annotations
 
 import ipaddress
+import time
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -22,6 +23,7 @@ from node.ids import NodeId
 
 MEGABYTE = 10**6
 DISK = (1, 10**7)  # MB
+AWAY = 1e8  # s, three years: what a record's time may be (emulation/fieldlog.py)
 FAMILIES = ("ipv4", "ipv6")
 OWN = {"id": int, "interface": str, "address": str, "family": str, "broadcast": str, "port": int, "control": str,
        "records": str, "journal": str, "state": str, "disk": int}
@@ -63,6 +65,7 @@ class File:
     keys: Mapping[str, object]
     network: wireless.Network | None  # of [radio]
     config: NodeConfig
+    scenario: bool = False  # a run's; of it only [node] counts
 
 
 def read(path: Path) -> File:
@@ -76,7 +79,7 @@ def read(path: Path) -> File:
         raise SettingsError(f"{path}: not a TOML file: {error}") from None
     config = _config(path, _table(path, document, "node"))
     if "run" in document or "hosts" in document:
-        return File({}, None, config)
+        return File({}, None, config, scenario=True)
     keys = {key: value for key, value in document.items() if key not in ("node", "radio")}
     _known(path, "", keys, OWN, ("node", "radio"))
     if (wrong := fault(keys)) is not None:
@@ -85,7 +88,8 @@ def read(path: Path) -> File:
         raise SettingsError(f"{path}: address: found beside interface; one of the two says which interface "
                             "is meant")
     keys = {("node" if key == "id" else key): Path(value) if key in PATHS else value for key, value in keys.items()}
-    return File(keys, _network(path, _table(path, document, "radio")), config)
+    network = _network(path, _table(path, document, "radio")) if "radio" in document else None
+    return File(keys, network, config)
 
 
 def fault(keys: Mapping[str, object]) -> tuple[str, str, str] | None:
@@ -109,6 +113,22 @@ def fault(keys: Mapping[str, object]) -> tuple[str, str, str] | None:
     for key in ("interface", *PATHS):
         if keys.get(key) == "":
             return key, "''", "a name"
+    if (began := keys.get("began")) is not None and not abs(time.time() - began) <= AWAY:
+        return "began", f"{began:g}", "a unix time within three years of what the clock says now"
+    return None
+
+
+def clash(keys: Mapping[str, object]) -> tuple[str, str, str] | None:
+    """(key, what was found, what it takes) where two keys do not go together; of all keys, from file and flags."""
+    paths: dict[Path, str] = {}
+    for key in PATHS:
+        if keys.get(key) is not None:
+            path = Path(keys[key]).absolute()
+            if path in paths:
+                return key, str(keys[key]), f"another path than {paths[path]}"
+            paths[path] = key
+    if keys.get("disk") is not None and keys.get("records") is None and keys.get("journal") is None:
+        return "disk", f"{keys['disk']}", "records or journal beside it, whose room it says"
     return None
 
 
@@ -130,9 +150,7 @@ def _known(path: Path, place: str, found: Mapping[str, object], keys: Mapping[st
             raise SettingsError(f"{path}: {place}{key}: found {value!r}; it takes {_AN[keys[key]]}")
 
 
-def _network(path: Path, table: Mapping[str, object]) -> wireless.Network | None:
-    if not table:
-        return None
+def _network(path: Path, table: Mapping[str, object]) -> wireless.Network:
     _known(path, "radio.", table, RADIO)
     modes = [mode for mode in wireless.MODES if mode in table]
     if len(modes) != 1:

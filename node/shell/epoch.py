@@ -7,7 +7,9 @@ import time
 from pathlib import Path
 
 from node.ids import Epoch, NodeId
-from node.shell import DaemonError
+from node.shell import DaemonError, say
+
+BORN = 1_672_531_200  # unix time: 2023; no clock that is right says less
 
 
 def default_state(node: NodeId) -> Path:
@@ -30,6 +32,9 @@ def next_epoch(path: Path, node: NodeId) -> Epoch:
         last = _last_epoch(path, node)
         clock = int(time.time())
         epoch = max(last + 1, clock if last == 0 and clock < 2**32 - 2**20 else 1)
+        if last == 0 and epoch < BORN:
+            say(f"{path}: there is none yet, and the clock cannot be believed: this life begins with epoch {epoch}; had "
+                "this node a life before, others take this one for older")
         if epoch >= 2**32:
             raise DaemonError(f"{path}: epoch {last} is the last there is; give the node another id")
         scratch = path.with_name(path.name + ".new")

@@ -197,6 +197,26 @@ def test_a_program_that_does_not_read_loses_events_and_is_told(three):
 
 @pytest.mark.needs("ip")
 @as_root
+def test_what_is_settled_has_come_to_the_tree_neighbors(three):
+    a, b, _ = three
+    for host in (a, b):
+        host.start()
+        host.ready()
+    joined([a, b])
+    with Client(a.socket) as one, Client(b.socket) as two:
+        for turn in range(20):
+            one.subscribe(f'kind = "{turn}"')
+            assert one.settle(PATIENCE) is True
+            two.publish({"kind": f"{turn}"})  # once, and it comes
+            assert one.receive(PATIENCE).attributes == {"kind": f"{turn}"}
+        b.process.send_signal(signal.SIGSTOP)
+        one.subscribe('kind = "more"')
+        assert one.settle(0.1) is False
+        b.process.send_signal(signal.SIGCONT)
+
+
+@pytest.mark.needs("ip")
+@as_root
 def test_starts_that_cannot_be_are_one_sentence(three, tmp_path):
     a, b, _ = three
     a.start()

@@ -256,3 +256,18 @@ def test_systemd_takes_the_unit(tmp_path):
     done = subprocess.run(["systemd-analyze", "verify", "--man=no", path], capture_output=True, text=True)
     complaints = [line for line in done.stderr.splitlines() if "roamcast" in line]
     assert done.returncode == 0 and not complaints, done.stderr
+
+
+@pytest.mark.parametrize(("text", "flags", "says"), [
+    ("[radio]\n", [], "radio: found neither ibss nor mesh"),
+    ('records = "a"\njournal = "a"\n', [], "journal: found a; it takes another path than records"),
+    ('records = "a"\n', ["--state", "a"], "state: found a; it takes another path than records"),
+    ("disk = 5\n", [], "disk: found 5; it takes records or journal beside it"),
+    ("", ["--began", "nan"], "--began nan: it takes a unix time within three years"),
+    ("", ["--began", "0"], "--began 0: it takes a unix time within three years"),
+])
+def test_settings_that_would_do_nothing_or_harm_are_refused(tmp_path, text, flags, says):
+    (tmp_path / "node.toml").write_text(f'id = 1\ninterface = "lo"\n{text}')
+    done = subprocess.run([sys.executable, "-P", "-m", "cli", "node", "--config", tmp_path / "node.toml", *flags], cwd=tmp_path,
+                          env=environment(), capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 2 and says in done.stderr and done.stderr.count("\n") == 1, done.stderr
