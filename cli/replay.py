@@ -54,12 +54,12 @@ def _until(records: Iterator[dict], until: float) -> Iterator[dict]:
 
 
 def _read(path: Path) -> Iterator[dict]:
-    from node.journal import OF_THE_SHELL, JournalError, read_lines
+    from node.journal import JournalError, of_the_shell, read_lines
 
     for where, record in read_lines(path, "a record"):
         if not isinstance(record.get("t"), int | float):
             raise JournalError(f"{where}: not a record; restore the file from a copy")
-        if record.get("kind") not in OF_THE_SHELL:
+        if not of_the_shell(record):
             yield record
 
 

@@ -21,7 +21,7 @@ MAX_NAME = 64  # characters
 PREFIX = "@"  # of what the routing calls a device (node/roaming/session.py)
 MAX_PAYLOAD = 32768  # bytes, schema/messages.toml
 
-Deliver = Callable[[wire.Event], None]
+Deliver = Callable[[wire.Event], object]  # False: it was not taken
 
 
 class ClientError(ValueError):
@@ -41,8 +41,9 @@ class Clients:
 
     def attach(self, client: str, deliver: Deliver, recovered: Deliver | None = None) -> None:
         """`deliver(event)` is called once for each event that matches any filter of the client, or `recovered(event)`
-        if that is given and the event comes late: later ones of its publisher may have come before. They must not
-        call back into the broker: inputs are handled one at a time."""
+        if that is given and the event comes late: later ones of its publisher may have come before. They return False
+        for an event that they have no room for. They must not call back into the broker: inputs are handled one at a
+        time."""
         if not 0 < len(client) <= MAX_NAME:
             raise ClientError(f"client {client!r}: a name has 1 to {MAX_NAME} characters")
         if client.startswith(PREFIX):
@@ -114,9 +115,11 @@ class Clients:
     def deliver(self, client: str, event: wire.Event, recovered: bool = False) -> None:
         """From the routing, or late from a recovery: the client wants this event and has not had it."""
         name = EventId(event.source, event.epoch, event.sequence)
+        if self._deliver[client][recovered](event) is False:
+            self._core.env.record("undelivered", client=client, event=str(name))
+            return
         self._core.env.record("delivered", client=client, event=str(name), hops=event.hops,
                               published=event.published, recovered=recovered)
-        self._deliver[client][recovered](event)
 
     def _check_room(self, client: str, size: int) -> None:
         """Raises ClientError when another filter of so many bytes finds no room."""

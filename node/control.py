@@ -256,18 +256,19 @@ class _Connection:
                     await trio.sleep(SETTLE_POLL)
         return {"settled": told, "neighbors": len(routing.links)}
 
-    def _deliver(self, event: wire.Event, recovered: bool = False) -> None:
-        """Called inside an input of the broker: puts the event in line, or counts it as lost."""
+    def _deliver(self, event: wire.Event, recovered: bool = False) -> bool:
+        """Called inside an input of the broker: puts the event in line, or counts it as lost. Whether it is in line."""
         if self._left:
-            return  # it is leaving
+            return False
         name = EventId(event.source, event.epoch, event.sequence)
         raw = lines.encode({"event": str(name), "attributes": lines.attributes_out(event.attributes),
                             "payload": lines.binary_out(event.payload), "hops": event.hops,
                             "published": event.published, "recovered": recovered})
         if self._waiting + len(raw) > MAX_WAITING or self._control.waiting + len(raw) > MAX_WAITING_IN_ALL:
             self._lose()
-        else:
-            self._put(raw)
+            return False
+        self._put(raw)
+        return True
 
     def _lose(self) -> None:
         """Count an event that finds no room, in its place among the others."""

@@ -8,7 +8,8 @@ They equal the original ones exactly, so a fault met in a field is debugged on a
 The file is JSON Lines. A life begins with a header line
 `{"journal": 1, "version", "node", "epoch", "config", "random"}`; then one line an input:
 `{"t", "in", ...}` with `in` one of start, stop, flush (the world ended), datagram (data: base64), timer
-(number: timers count from 0 in the order they were set), attach, detach, subscribe, unsubscribe, publish. A
+(number: timers count from 0 in the order they were set), attach, detach, subscribe, unsubscribe, publish. Behind an
+input stands an `untaken` (client, event) for each event that it brought to a client that had no room for it. A
 node that returns appends its next life. The config holds the network's secret: a journal is as private as
 that.
 """
@@ -35,7 +36,15 @@ from node.ids import Epoch, EventId, NodeId
 FORMAT = 1
 # record kinds that no input of a broker makes: the shell of a field node adds them (schema/records.toml)
 OF_THE_SHELL = {"clock", "interface", "datagram_sent", "datagram_heard", "continued", "records_lost", "slow_sync"}
+# ... and so do `refused` of what begins with these
+OF_THE_SOCKET = ("control connections", "events waiting for client")
 LONGEST_LINE = 1 << 20  # bytes; the longest is that of an event with all its bounds used up
+
+
+def of_the_shell(record: Mapping[str, object]) -> bool:
+    """Whether a record is one that no replay makes."""
+    return record.get("kind") in OF_THE_SHELL or (
+        record.get("kind") == "refused" and str(record.get("what")).startswith(OF_THE_SOCKET))
 
 
 class JournalError(Exception):
@@ -120,7 +129,18 @@ class JournaledBroker(Broker):
 
     def attach(self, client: str, deliver: Deliver, recovered: Deliver | None = None) -> None:
         self._input("attach", client=client)
-        super().attach(client, deliver, recovered)
+        super().attach(client, self._watched(client, deliver), self._watched(client, recovered or deliver))
+
+    def _watched(self, client: str, deliver: Deliver) -> Deliver:
+        """`deliver`, with what it does not take journaled: a replay has no client that could be slow."""
+
+        def watched(event: wire.Event) -> object:
+            taken = deliver(event)
+            if taken is False:
+                self._input("untaken", client=client, event=str(EventId(*event[:3])))
+            return taken
+
+        return watched
 
     def detach(self, client: str) -> None:
         self._input("detach", client=client)
@@ -158,6 +178,7 @@ class _Replayed:
         self.time = 0.0
         self.records: list[dict[str, object]] = []
         self.timers: dict[int, Callable[[], None]] = {}
+        self.untaken: set[tuple[str, str]] = set()  # (client, event) of the input at hand
         self._node = node
         self._set = 0
 
@@ -198,8 +219,15 @@ def replay(path: str | Path) -> Iterator[dict[str, object]]:
     out as it is: finding it is what a replay is for.
     """
     life: tuple[Broker, _Replayed] | None = None
+    action: Callable[[], object] | None = None  # the input before, until it is known what clients did not take of it
     for where, line in read_lines(path, "a line of a journal"):
+        if action is not None and line.get("in") != "untaken":
+            yield from _done(action, life[1])
+            action = None
         try:
+            if action is not None:
+                life[1].untaken.add((line["client"], line["event"]))
+                continue
             if "journal" in line:
                 life = _begin(line)
                 continue
@@ -215,11 +243,18 @@ def replay(path: str | Path) -> Iterator[dict[str, object]]:
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise JournalError(f"{where}: damaged line ({type(error).__name__}: {error}); "
                                "restore the file from a copy") from None
-        action()
-        yield from env.records
-        env.records.clear()
     if life is None:
         raise NoJournal(f"{path}: there is no whole line in it")
+    if action is not None:
+        yield from _done(action, life[1])
+
+
+def _done(action: Callable[[], object], env: _Replayed) -> list[dict[str, object]]:
+    """The records that an input makes."""
+    action()
+    records, env.records = env.records, []
+    env.untaken.clear()
+    return records
 
 
 def read_lines(path: str | Path, what: str) -> Iterator[tuple[str, dict]]:
@@ -284,7 +319,8 @@ def _action(broker: Broker, env: _Replayed, line: dict) -> Callable[[], object]:
 def _client_operation(broker: Broker, line: dict) -> tuple:
     kind = line["in"]
     if kind == "attach":
-        return broker.attach, line["client"], lambda event: None
+        client = line["client"]
+        return broker.attach, client, lambda event: (client, str(EventId(*event[:3]))) not in broker.env.untaken
     if kind == "detach":
         return broker.detach, line["client"]
     if kind == "subscribe":

@@ -164,7 +164,8 @@ def test_pub_synced(node):
 
 
 def test_a_program_that_was_stopped_for_a_while_learns_how_much_it_missed(node):
-    node.start()
+    journal = node.records.with_suffix(".journal")
+    node.start("--journal", str(journal))
     node.ready()
     sub = subprocess.Popen([sys.executable, "-P", "-m", "cli", "sub", "--control", node.socket, 'kind = "much"'],
                            env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -183,6 +184,10 @@ def test_a_program_that_was_stopped_for_a_while_learns_how_much_it_missed(node):
     sub.send_signal(signal.SIGINT)
     assert sub.wait(PATIENCE) == 0 and "events lost in all" in sub.stderr.read()
     reader.join()
+    node.end()
+    assert len(node.kinds("delivered")) == len(got) and len(node.kinds("undelivered")) == 3000 - len(got)
+    done = roamcast("replay", journal, "--check", node.records)
+    assert done.returncode == 0 and "all the same" in done.stdout, done.stdout + done.stderr
 
 
 def test_the_library_tells_of_lost_events_in_their_place(node):
