@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import argparse
+import time
 from pathlib import Path
 
+AWAY = 1e8  # s, three years: what the time of a record may be (emulation/fieldlog.py)
 HELP = "run the node of this host on a real interface"
 
 
@@ -68,6 +70,8 @@ def _settings(args: argparse.Namespace, file):
     if (wrong := fault(plain)) is not None:
         key = {"address": "bind"}.get(wrong[0], wrong[0])
         raise UserError(f"--{key} {wrong[1]}: it takes {wrong[2]}")
+    if args.began is not None and not abs(time.time() - args.began) <= AWAY:
+        raise UserError(f"--began {args.began:g}: it takes a unix time within three years of what the clock says now")
     keys = {} if file is None else dict(file.keys)
     if "interface" in flags or "address" in flags:
         keys = {key: value for key, value in keys.items() if key not in ("interface", "address")}

@@ -9,7 +9,6 @@ A scenario may stand in its place; of that only the table [node] counts.
 from __future__ import annotations
 
 import ipaddress
-import time
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -23,7 +22,6 @@ from node.ids import NodeId
 
 MEGABYTE = 10**6
 DISK = (1, 10**7)  # MB
-AWAY = 1e8  # s, three years: what a record's time may be (emulation/fieldlog.py)
 FAMILIES = ("ipv4", "ipv6")
 OWN = {"id": int, "interface": str, "address": str, "family": str, "broadcast": str, "port": int, "control": str,
        "records": str, "journal": str, "state": str, "disk": int}
@@ -113,8 +111,6 @@ def fault(keys: Mapping[str, object]) -> tuple[str, str, str] | None:
     for key in ("interface", *PATHS):
         if keys.get(key) == "":
             return key, "''", "a name"
-    if (began := keys.get("began")) is not None and not abs(time.time() - began) <= AWAY:
-        return "began", f"{began:g}", "a unix time within three years of what the clock says now"
     return None
 
 

@@ -35,6 +35,7 @@ from node.roaming.proofs import KEY_BYTES
 from node.settings import Settings
 from node.shell import DaemonError
 from node.shell.epoch import next_epoch
+from node.shell.locks import Lock
 from node.shell.radio import Radio
 
 NAME = "app"  # of the one client of this device, in its records
@@ -61,10 +62,14 @@ class RoamingClient:
                                   records=None if records is None else Path(records))
         self._up = threading.Event()
         self._failure: BaseException | None = None
+        self._locks: list[Lock] = []
         try:
-            self._epoch, self._key = _identity(self.id, None if state is None else Path(state))
+            state = None if state is None else Path(state)
+            self._locks = daemon.hold({"records": self._settings.records, "state": state})
+            self._epoch, self._key = _identity(self.id, state)
             self._radio = Radio(self._settings)
         except (DaemonError, OSError) as error:
+            self._release()
             raise ClientError(str(error)) from None
         self._thread = threading.Thread(target=self._run, name=f"device {self.id}", daemon=True)
         self._thread.start()
@@ -73,15 +78,21 @@ class RoamingClient:
 
     # ---- what programs call -------------------------------------------------------------------------
     def subscribe(self, filter: str) -> str:
-        """From now on the events that match are received, each once; the filter in its canonical form."""
+        """Events that match are received, each once, from when the subscription has got to their publishers: it goes to
+        the broker when the device is attached, and from there hop by hop. The filter in its canonical form."""
         return str(self._do(lambda: self._device.subscribe(NAME, filter)))
 
     def unsubscribe(self, filter: str) -> None:
         self._do(lambda: self._device.unsubscribe(NAME, filter))
 
     def publish(self, attributes: Mapping[str, object], payload: bytes = b"") -> str:
-        """The event's id. It goes out once a broker serves this device."""
-        return str(self._do(lambda: self._device.publish(NAME, attributes, payload)))
+        """The event's id. It goes out once a broker serves this device; its record is with the operating system."""
+        def published() -> str:
+            name = self._device.publish(NAME, attributes, payload)
+            self._port.records.flush()
+            return str(name)
+
+        return self._do(published)
 
     def receive(self, timeout: float | None = None) -> Received | None:
         """The next event; None when none came in `timeout` seconds (None: wait for ever)."""
@@ -146,6 +157,7 @@ class RoamingClient:
             self._failure = error
         finally:
             self._radio.close()
+            self._release()
             self._up.set()
             try:
                 self._events.put_nowait(None)
@@ -173,13 +185,19 @@ class RoamingClient:
         self._device.stop()
         port.records.close()
 
-    def _deliver(self, event: wire.Event, recovered: bool = False) -> None:
+    def _release(self) -> None:
+        for lock in self._locks:
+            lock.release()
+
+    def _deliver(self, event: wire.Event, recovered: bool = False) -> bool:
         try:
             self._events.put_nowait(Received(str(EventId(event.source, event.epoch, event.sequence)),
                                              dict(event.attributes), event.payload, event.hops, event.published,
                                              recovered))
         except queue.Full:
             self.lost += 1
+            return False
+        return True
 
     def _do(self, what: Callable[[], Any]) -> Any:
         """One input of the device, in its thread."""

@@ -10,6 +10,7 @@ import pytest
 from node.client import ClientError, RoamingClient
 from node.roaming.client import _identity
 from node.shell import DaemonError
+from node.shell.locks import Lock
 
 
 def test_it_says_what_is_wrong(tmp_path):
@@ -30,3 +31,12 @@ def test_a_device_is_known_again_by_its_state(tmp_path):
         _identity(70, state)
     with pytest.raises(DaemonError, match="the state of node 70, not of 71"):
         _identity(71, state)
+
+
+@pytest.mark.parametrize("option", ["state", "records"])
+def test_a_file_that_another_has_is_refused(tmp_path, option):
+    lock = Lock(tmp_path / "file")
+    with pytest.raises(ClientError, match=f"another node that runs has this file; stop it or choose another path for --{option}"):
+        RoamingClient("lo", id=7, **{option: tmp_path / "file"})
+    lock.release()
+    assert list(tmp_path.iterdir()) == []
