@@ -54,12 +54,24 @@ class Node:
 
 
 @pytest.fixture
-def node(tmp_path):
-    found = Node(tmp_path)
-    yield found
-    if found.process is not None and found.process.poll() is None:
-        found.process.kill()
-        found.process.wait()
+def nodes(tmp_path):
+    """Makes nodes, and ends them."""
+    made: list[Node] = []
+
+    def make(name: str, node: int) -> Node:
+        made.append(Node(tmp_path, name, node))
+        return made[-1]
+
+    yield make
+    for one in made:
+        if one.process is not None and one.process.poll() is None:
+            one.process.kill()
+            one.process.wait()
+
+
+@pytest.fixture
+def node(nodes):
+    return nodes("1", 1)
 
 
 def roamcast(*words: object, **options: object) -> subprocess.CompletedProcess:
@@ -293,12 +305,12 @@ def test_filters_are_bounded_in_all_and_the_node_goes_on_while_they_leave(node):
     assert whats == {"filters", "filters of all clients"}
 
 
-def test_two_nodes_that_start_at_once_over_a_dead_socket_are_one(tmp_path):
+def test_two_nodes_that_start_at_once_over_a_dead_socket_are_one(nodes, tmp_path):
     for turn in range(3):
         where = tmp_path / f"{turn}.sock"
         with socket.socket(socket.AF_UNIX) as dead:
             dead.bind(str(where))
-        two = [Node(tmp_path, f"{turn}-{k}", node=k) for k in range(2)]
+        two = [nodes(f"{turn}-{k}", k) for k in range(2)]
         for one in two:
             one.socket = where
             one.start()
@@ -316,8 +328,8 @@ def test_two_nodes_that_start_at_once_over_a_dead_socket_are_one(tmp_path):
 
 
 @pytest.mark.parametrize("option", ["--records", "--journal", "--state"])
-def test_a_second_node_on_the_same_files_is_refused(tmp_path, option):
-    one, other = Node(tmp_path, "1"), Node(tmp_path, "2", node=2)
+def test_a_second_node_on_the_same_files_is_refused(nodes, tmp_path, option):
+    one, other = nodes("1", 1), nodes("2", 2)
     shared = str(tmp_path / "shared")
     one.start(option, shared, records=option != "--records")
     one.ready()
