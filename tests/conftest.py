@@ -1,27 +1,15 @@
 """Fixtures that every room's tests share."""
 from __future__ import annotations
 
-import os
 import shutil
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
-
-ROOT = Path(__file__).resolve().parent.parent
 
 # New examples in every run, the same again with `roamcast test --seed N`, and no failure only because the machine
 # was busy.
 settings.register_profile("roamcast", deadline=None)
 settings.load_profile("roamcast")
-
-
-@pytest.fixture(scope="session")
-def shared() -> Path:
-    """The folder of real traces and papers beside the checkout; its absence is a failure."""
-    path = Path(os.environ.get("ROAMCAST_SHARED", ROOT.parent / "shared"))
-    assert path.is_dir(), f"{path}: no such folder; set ROAMCAST_SHARED to where the shared data lies"
-    return path
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
