@@ -1,7 +1,9 @@
-"""Fixtures that every room's tests share."""
+"""What every room's tests share: their examples, what they need besides Python, and a word for those that do not run."""
 from __future__ import annotations
 
 import shutil
+from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import settings
@@ -11,10 +13,50 @@ from hypothesis import settings
 settings.register_profile("roamcast", deadline=None)
 settings.load_profile("roamcast")
 
+ON_REQUEST = {"slow": "roamcast test --slow runs them too", "hwsim": "roamcast test --hwsim runs them"}  # by their marker
+LEFT_OUT = pytest.StashKey[Counter]()  # of these, how many were not asked for
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[LEFT_OUT] = Counter()
+
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Tests that start programs outside Python name them in the marker `needs`; absent ones skip the test."""
     for marker in item.iter_markers("needs"):
         for program in marker.args:
             if shutil.which(program) is None:
-                pytest.skip(f"{program} is not installed (roamcast test says what to type)")
+                pytest.skip(f"{program} is not installed")
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    for item in items:
+        for name in ON_REQUEST:
+            if item.get_closest_marker(name):
+                item.config.stash[LEFT_OUT][name] += 1
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):  # this is one of several processes, each of which has seen all tests
+        session.config.workeroutput["left_out"] = dict(session.config.stash[LEFT_OUT])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node) -> None:
+    if told := getattr(node, "workeroutput", {}).get("left_out"):
+        node.config.stash[LEFT_OUT] |= Counter(told)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """One line for all tests that do not run here, with the reasons; nothing where all do."""
+    why = Counter(_reason(report) for report in terminalreporter.stats.get("skipped", []))
+    why.update({f"{name}: {ON_REQUEST[name]}": count for name, count in config.stash[LEFT_OUT].items()})
+    if why:
+        told = "; ".join(f"{count} ({reason})" for reason, count in why.most_common())
+        terminalreporter.write_line(f"not run here: {why.total()} tests: {told}")
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """Why a test was skipped, as it says."""
+    text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return " ".join(text.removeprefix("Skipped: ").split())
