@@ -99,7 +99,7 @@ def fake_java(home: Path, version: str, lacks_module: bool = False) -> Path:
 
 
 def start(root: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess:
-    return subprocess.run([root / "roamcast", *arguments], capture_output=True, text=True, timeout=120,
+    return subprocess.run([root / "roamcast", *arguments], capture_output=True, text=True, timeout=600,
                           env=surroundings(root, **settings))
 
 
@@ -225,13 +225,12 @@ def test_a_stopped_set_up_is_never_taken_for_whole(checkout, stop):
     lock.write_text(lock.read_text() + wheel(checkout.parent / "wheels", "bulky", "1.0", payload=100_000))
     process = subprocess.Popen([checkout / "roamcast", "echo"], env=surroundings(checkout),
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    for _ in range(2000):
-        if (checkout / ".venv.part/bin").exists():
-            break
+    while not (checkout / ".venv.part/bin").exists():
+        assert process.poll() is None
         time.sleep(0.01)
     for pid in children(process.pid):  # the set-up below the shell; pip below that goes on after a kill
         os.kill(pid, stop)
-    process.communicate(timeout=60)
+    process.communicate(timeout=600)
     assert process.returncode != 0 and not (checkout / ".venv").exists()
     after = start(checkout, "echo")
     assert after.returncode == 0 and "set up in" in after.stderr
@@ -241,7 +240,7 @@ def test_a_stopped_set_up_is_never_taken_for_whole(checkout, stop):
 def test_two_first_starts_at_once_share_one_set_up(checkout):
     both = [subprocess.Popen([checkout / "roamcast", "echo"], env=surroundings(checkout),
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    outputs = [process.communicate(timeout=120) for process in both]
+    outputs = [process.communicate(timeout=600) for process in both]
     assert [process.returncode for process in both] == [0, 0]
     assert sum("set up in" in errors for _, errors in outputs) == 1
     assert sum("waiting for it" in errors for _, errors in outputs) == 1
@@ -476,7 +475,7 @@ def small_suite(tmp_path):
 def run_suite(root: Path, *arguments: str) -> subprocess.CompletedProcess:
     """As a user without apt would: nothing is on the PATH."""
     return subprocess.run([sys.executable, "-P", "-m", "cli", "test", *arguments], capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": str(root), "PATH": "/nowhere"}, timeout=120)
+                          env={**os.environ, "PYTHONPATH": str(root), "PATH": "/nowhere"}, timeout=600)
 
 
 def test_the_suite_prints_its_seed_and_closes_with_the_count(small_suite):

@@ -33,6 +33,7 @@ __all__ = ["hosts", "three"]  # fixtures
 
 
 @pytest.mark.needs("ip")
+@pytest.mark.real_time
 @as_root
 def test_three_hosts_publish_subscribe_and_restart(three):
     for host in three:
@@ -67,6 +68,7 @@ def test_three_hosts_publish_subscribe_and_restart(three):
 
 
 @pytest.mark.needs("ip")
+@pytest.mark.real_time
 @as_root
 def test_the_commands_pub_and_sub(three):
     a, b, _ = three
@@ -93,6 +95,7 @@ def test_the_commands_pub_and_sub(three):
 
 
 @pytest.mark.needs("ip")
+@pytest.mark.real_time
 @as_root
 def test_an_interface_that_goes_down_and_comes_back(three):
     a, b, _ = three
@@ -111,6 +114,7 @@ def test_an_interface_that_goes_down_and_comes_back(three):
 
 
 @pytest.mark.needs("ip")
+@pytest.mark.real_time
 @as_root
 def test_garbage_on_both_sockets_changes_nothing(three):
     a, b, c = three
@@ -159,6 +163,7 @@ def test_garbage_on_both_sockets_changes_nothing(three):
 
 
 @pytest.mark.needs("ip")
+@pytest.mark.real_time
 @as_root
 def test_a_journal_of_the_field_replays_on_the_desk(three):
     a, b, _ = three
@@ -177,6 +182,7 @@ def test_a_journal_of_the_field_replays_on_the_desk(three):
 
 
 @pytest.mark.needs("ip")
+@pytest.mark.real_time
 @as_root
 def test_a_program_that_does_not_read_loses_events_and_is_told(three):
     a = three[0]
@@ -196,6 +202,7 @@ def test_a_program_that_does_not_read_loses_events_and_is_told(three):
 
 
 @pytest.mark.needs("ip")
+@pytest.mark.real_time
 @as_root
 def test_starts_that_cannot_be_are_one_sentence(three, tmp_path):
     a, b, _ = three

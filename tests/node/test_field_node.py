@@ -36,6 +36,7 @@ def plug_in(host, number: int, address: str) -> None:
 
 
 @pytest.mark.needs("ip")
+@pytest.mark.real_time
 @as_root
 def test_a_device_that_vanishes_and_returns_is_taken_up_again(three):
     a, b, _ = three
@@ -64,6 +65,7 @@ def test_a_device_that_vanishes_and_returns_is_taken_up_again(three):
 
 
 @pytest.mark.needs("ip")
+@pytest.mark.real_time
 @as_root
 def test_an_address_that_changes_is_followed(three):
     a, b, _ = three
@@ -87,6 +89,7 @@ def test_an_address_that_changes_is_followed(three):
 
 
 @pytest.mark.needs("ip")
+@pytest.mark.real_time
 @as_root
 @pytest.mark.parametrize("copied", [False, True], ids=["other-epoch", "copied-card"])
 def test_two_nodes_of_one_identity_are_noticed_by_each(three, tmp_path, copied):
@@ -109,6 +112,7 @@ def test_two_nodes_of_one_identity_are_noticed_by_each(three, tmp_path, copied):
 
 
 @pytest.mark.needs("ip")
+@pytest.mark.real_time
 @as_root
 def test_nodes_talk_over_ipv6_without_an_address_given(three):
     a, b, _ = three
@@ -127,6 +131,7 @@ def test_nodes_talk_over_ipv6_without_an_address_given(three):
 
 
 @pytest.mark.needs("ip")
+@pytest.mark.real_time
 @as_root
 def test_a_node_is_all_in_its_file_and_flags_override(three, tmp_path):
     a, _, _ = three
