@@ -34,7 +34,7 @@ LOG = ROOT / ".venv.log"  # what a failed step printed
 SPACE = 4 * 2**30  # bytes free that a set-up needs while it builds pyspark (3.2 measured); 1.3 stay in use
 SOURCE_ONLY = "pyspark"  # published without a wheel; built here, with the lock's setuptools
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
-CERTIFICATE_SETTINGS = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")  # besides `cert` in pip's own configuration
+CERTIFICATE_SETTINGS = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")  # besides pip's `cert`
 ASTRAY = ("target", "prefix", "root")  # of pip's configuration: would lead packages out of the environment
 PIP_FAULTS = (  # a sign in pip's output, what it means
     (r"No space left|Errno 28", "the disk is full; free some space and start again"),

@@ -91,8 +91,10 @@ def pytest_testnodedown(node) -> None:
         node.config.stash[LEFT_OUT] |= Counter(told)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """One line for all tests that do not run here, with the reasons; nothing where all do."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> Iterator[None]:
+    """One line after all others, for the tests that do not run here, with the reasons; nothing where all do."""
+    yield
     why = Counter(_reason(report) for report in terminalreporter.stats.get("skipped", []))
     why.update({f"{name}: {ON_REQUEST[name]}": count for name, count in config.stash[LEFT_OUT].items()})
     if why:
