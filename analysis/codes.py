@@ -44,6 +44,7 @@ DROPPED = {
     "dead_link": "for a link that is not open here",
     "not_neighbor": "relayed by a node that is no two-way neighbor (yet)",
     "not_relayed": "to be passed on along a route whose next node did not answer",
+    "incomplete": "parts of a message off the tree, of which others did not come in time",
     "bad_route": "its route does not lead over this node as it must",
     "bad_path": "its path through the tree is not one",
     "not_parent": "from a node that is not the parent (any more)",

@@ -94,6 +94,8 @@ def read(path: Path | str) -> Run:
         notes += _clocks(manifest)
     elif not run.radio_known:
         notes.append("world.jsonl is missing: radio contacts are not known, so there is no physical bound")
+    for said in (manifest.get("notes"), manifest.get("fidelity", {}).get("notes")):  # before the run, and in it
+        notes += map(str, said if isinstance(said, list) else [])
     return replace(run, notes=tuple(notes))
 
 

@@ -39,5 +39,7 @@ def run(args: argparse.Namespace) -> int:
         return FAILED
     except OSError as error:
         raise UserError(f"{args.out}: {error.strerror}; choose another with --out") from None
-    print(f"{args.out}: {sniffer.frames:,} frames of {name}; {sniffer.dropped:,} dropped by the kernel")
+    times = "once" if sniffer.interruptions == 1 else f"{sniffer.interruptions:,} times"
+    away = f"; {name} was down or away {times}, and what passed then is not in it" if sniffer.interruptions else ""
+    print(f"{args.out}: {sniffer.frames:,} frames of {name}; {sniffer.dropped:,} dropped by the kernel{away}")
     return 0

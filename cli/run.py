@@ -47,7 +47,10 @@ def run(args: argparse.Namespace) -> int:
     if manifest["outcome"] == "disk_full" and shutil.disk_usage(path).free < ROOM:
         print(f"There is no room for a report: free some space, then: roamcast analyse {path}")
     elif not args.no_analysis:
-        analyse([path], args.master)
+        analyse([path], args.master)  # which tells the notes, too
+    else:
+        for note in manifest["fidelity"].get("notes", ()):
+            _say(f"note: {note}")
     if manifest["outcome"] == "complete":
         return INVALID if manifest["fidelity"].get("valid") is False else 0
     return INTERRUPTED if manifest["outcome"] == "interrupted" else CUT_SHORT

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import mobility
+import topologies
 from emulation import devices, rundir
 from emulation.clock import Clock
 from emulation.neighborhood import TRUTH_INTERVAL
@@ -68,7 +69,7 @@ def run(scenario, out: Path | None = None, progress: Callable[[Progress], None] 
         from emulation.netns import world  # Linux only, and needed by nobody else
 
         return world.run(scenario, out, progress, say)
-    movement = scenario.movement()
+    movement, remarks = scenario.movement(), topologies.notes(scenario)
     clock = Clock()
     path = out or rundir.default_path(scenario.run.name, scenario.run.seed)
     directory = RunDirectory(path, scenario.to_toml("trace.movements.gz"), world=scenario.run.world,
@@ -97,7 +98,7 @@ def run(scenario, out: Path | None = None, progress: Callable[[Progress], None] 
         seconds = time.perf_counter() - began
         directory.finish(outcome, clock.time, reason, fidelity=_fidelity(clock, world, seconds),
                          truth={"link_exists": LINK_EXISTS, "looked_every": TRUTH_INTERVAL},
-                         epoch=EPOCH, workload=world.workload.counts() if world else {})
+                         epoch=EPOCH, workload=world.workload.counts() if world else {}, notes=remarks)
     return path
 
 

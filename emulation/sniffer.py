@@ -8,6 +8,7 @@ each frame: rate, signal, and also frames that are for others.
 """
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import mmap
@@ -54,9 +55,7 @@ def open_ring(interface: str, blocks: int = BLOCKS, retire: int = RETIRE) -> tup
     except PermissionError:
         raise SnifferError("listening to an interface needs root, or the capability CAP_NET_RAW") from None
     try:
-        kind = struct.unpack_from("=H", fcntl.ioctl(opened, SIOCGIFHWADDR, struct.pack("40s", interface.encode()[:15])), 16)[0]
-        if kind not in LINK_TYPES:
-            raise SnifferError(f"{interface} carries neither Ethernet nor radiotap frames; give another interface")
+        link_type = _link_type(opened, interface)
         opened.setsockopt(SOL_PACKET, PACKET_VERSION, TPACKET_V3)
         opened.setsockopt(SOL_PACKET, PACKET_RX_RING,
                           struct.pack("=7I", BLOCK, blocks, FRAME, BLOCK * blocks // FRAME, retire, 0, 0))
@@ -70,7 +69,15 @@ def open_ring(interface: str, blocks: int = BLOCKS, retire: int = RETIRE) -> tup
     except SnifferError:
         opened.close()
         raise
-    return opened, LINK_TYPES[kind]
+    return opened, link_type
+
+
+def _link_type(opened: socket.socket, interface: str) -> int:
+    """What frames an interface has now. Raises SnifferError, and OSError when it is gone."""
+    kind = struct.unpack_from("=H", fcntl.ioctl(opened, SIOCGIFHWADDR, struct.pack("40s", interface.encode()[:15])), 16)[0]
+    if kind not in LINK_TYPES:
+        raise SnifferError(f"{interface} carries neither Ethernet nor radiotap frames; give another interface")
+    return LINK_TYPES[kind]
 
 
 class Ring:
@@ -107,24 +114,28 @@ class Ring:
 
 
 class Sniffer:
-    """Writes what an interface sees to a new file; `frames` and `dropped` count."""
+    """Writes what an interface sees to a new file; `frames` and `dropped` count, and `interruptions`: how often the
+    interface was down or away."""
 
     def __init__(self, interface: str, path: Path) -> None:
         """Raises SnifferError, and OSError for the file."""
         self._interface = interface
-        self.frames = self.dropped = 0
-        opened, link_type = open_ring(interface)
+        self.frames = self.dropped = self.interruptions = 0
+        opened, self._link_type = open_ring(interface)
         self._ring: Ring | None = Ring(opened)
-        self._file = AppendOnly(path, file_header(link_type))
+        self._file = AppendOnly(path, file_header(self._link_type))
 
     def run(self, going: Callable[[], bool]) -> None:
-        """Until `going()` is false, which is asked several times a second; while the interface is gone, it waits for it."""
-        while going():
-            if self._ring is None:
-                self._return()
-            elif not self._wait():
-                self._leave()
-        self.close()
+        """Until `going()` is false, which is asked several times a second; while the interface is gone, it waits for it.
+        Raises SnifferError when it comes back with frames of another kind, which this file cannot hold."""
+        try:
+            while going():
+                if self._ring is None:
+                    self._return()
+                elif not self._wait():
+                    self._leave()
+        finally:
+            self.close()
 
     def close(self) -> None:
         """Take what is in the ring still, and write it out. Raises DiskFull."""
@@ -142,8 +153,11 @@ class Sniffer:
         self._take()
         if any(events & (select.POLLERR | select.POLLNVAL) for _, events in ready):
             code = self._ring.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            self.interruptions += 1
             if code == errno.ENETDOWN:
-                time.sleep(RETIRE / 1000)  # it may only be down; then it goes on by itself
+                time.sleep(RETIRE / 1000)  # it may only be down; then it goes on by itself, if its frames are the same
+                with contextlib.suppress(OSError):
+                    self._check(_link_type(self._ring.socket, self._interface))
             return self._interface in (name for _, name in socket.if_nameindex())
         return True
 
@@ -162,9 +176,21 @@ class Sniffer:
 
     def _return(self) -> None:
         try:
-            self._ring = Ring(open_ring(self._interface)[0])
+            opened, link_type = open_ring(self._interface)
         except SnifferError:
             time.sleep(RETURNS)
+            return
+        try:
+            self._check(link_type)
+        except SnifferError:
+            opened.close()
+            raise
+        self._ring = Ring(opened)
+
+    def _check(self, link_type: int) -> None:
+        if link_type != self._link_type:
+            raise SnifferError(f"{self._interface} has frames of another kind now, as when a radio goes to monitor mode or leaves it; "
+                               f"the capture ends with the {self.frames:,} frames that it has: begin another")
 
 
 class Monitor:

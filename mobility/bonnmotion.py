@@ -1,58 +1,211 @@
 """BonnMotion's .movements files: a line per node of `t x y` (or `t x y z`) waypoints.
 
-The length of the trace stands in the .params file beside it. A 3D file says so by a first line
-"#3D" or by J=3D in its .params. The DisasterArea model writes another dialect, one number a line:
-`t x y status`, a new node wherever t falls back, status 2 = leaves, 1 = is back, 0 = no change.
+The length of the trace stands in the .params file beside it, and the number of nodes. A 3D file says so
+by a line "#3D" or by J=3D in its .params. The DisasterArea model writes another dialect, one number a
+line: `t x y status`, a new node wherever t falls back, status 2 = leaves, 1 = is back, 0 = no change.
+
+Any table of numbers can be taken for such a file. So what may be read in two ways is asked for, and what
+looks like another format is refused, unless the .params say how many nodes there are and are right.
 """
 
 from __future__ import annotations
 
 import math
+import re
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from mobility import lookalikes
 from mobility.movement import Movement
-from mobility.textfile import FARTHEST, TraceError, base_name, read_lines, write_text
+from mobility.textfile import (
+    FARTHEST,
+    MOST_NODES,
+    NotUnderstood,
+    TraceError,
+    base_name,
+    companion,
+    read_lines,
+    write_text,
+)
 from mobility.trajectory import Trajectory
 
 LEAVES, RETURNS = 2.0, 1.0
+_AT_ONCE = 1 << 20  # characters of a line that are split at once; more would take memory with their words
+_DIMENSIONS = re.compile(r"\s*#\s*([23])\s*D\b", re.IGNORECASE)
+_FIRST = 40  # lines by which a table of another format is told
 
 
-def read(path: Path) -> Movement:
-    """Raises TraceError. Nodes are named by their line's number among nodes, from "0"."""
-    lines = read_lines(path)
+@dataclass(slots=True)
+class _Lines:
+    """What a file holds, before it is known what its numbers mean."""
+
+    rows: list[np.ndarray] = field(default_factory=list)  # the numbers of a line each
+    numbers: list[int] = field(default_factory=list)  # of those lines in the file
+    first: list[list[str]] = field(default_factory=list)  # the words of the first of them
+    singles: array = field(default_factory=lambda: array("d"))  # of a file of one number a line
+    at: array = field(default_factory=lambda: array("q"))  # their lines in the file
+    dimensions: set[int] = field(default_factory=set)  # that comments tell
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameters:
+    """What the .params beside a trace says; None for what it does not."""
+
+    path: Path
+    duration: float | None = None
+    nodes: int | None = None
+    dimensions: int | None = None
+
+
+def read(path: Path, dimensions: int | None = None) -> Movement:
+    """Raises TraceError. Nodes are named by their line's number among nodes, from "0".
+
+    dimensions: 2 or 3, for a file that does not say it and may be read as either.
+    """
+    lines = _take(path)
     parameters = _parameters(path)
-    comments = {line.strip().upper() for line in lines if line.startswith("#")}
-    rows = [
-        (number, line)
-        for number, line in enumerate(lines, 1)
-        if line.strip() and not line.lstrip().startswith("#")
-    ]
-    if not rows:
-        raise TraceError(
+    told = _told_dimensions(path, lines, parameters, dimensions)
+    notes = []
+    if 0 < len(lines.singles) < 4:  # too few for the dialect of one number a line
+        _node(path, lines.at[0], np.array(lines.singles[:1]), 3)
+    if lines.singles:
+        if told == 3:
+            raise TraceError(path, None, "one number a line (DisasterArea) in 3D; DisasterArea is `t x y status`")
+        trajectories = _disaster_area(path, lines)
+        notes.append("one number a line is read as DisasterArea's dialect, `t x y status`, with a new node "
+                     "wherever t falls")
+    elif lines.rows:
+        width = 1 + (told or _only_reading(path, lines))
+        if parameters.nodes is None and all(len(row) % width == 0 for row in lines.rows):
+            _refuse_tables(path, lines, parameters)
+        trajectories = _nodes(path, lines, width)
+    else:
+        raise NotUnderstood(
             path, None, "no node in it; a BonnMotion file has a line of `t x y ...` for each node"
         )
-    if len(rows) >= 4 and all(len(line.split()) == 1 for _, line in rows):
-        trajectories = _disaster_area(path, rows)
-    else:
-        width = 4 if "#3D" in comments or parameters.get("J") == "3D" else 3
-        trajectories = [_node(path, number, line, width) for number, line in rows]
+    if parameters.nodes not in (None, len(trajectories)):
+        raise TraceError(
+            path,
+            None,
+            f"{len(trajectories)} nodes, but nn={parameters.nodes} in {parameters.path.name} beside it; "
+            "the two of one run of BonnMotion",
+        )
     last = max(t.times[-1] for t in trajectories)
-    return Movement(
-        [str(k) for k in range(len(trajectories))], trajectories, _duration(path, parameters, last)
-    )
+    notes += _partial(trajectories, last if parameters.duration is None else -math.inf)
+    names = [str(k) for k in range(len(trajectories))]
+    if parameters.duration is None:
+        return Movement(names, trajectories, last, notes,
+                        f"by its last waypoint; a line duration=SECONDS in {parameters.path.name} beside it declares more")
+    return Movement(names, trajectories, parameters.duration, notes, f"by duration= in {parameters.path.name}")
 
 
-def _node(path: Path, number: int, line: str, width: int) -> Trajectory:
-    values = _floats(path, number, line.split())
+def _partial(trajectories: list[Trajectory], last: float) -> Iterator[str]:
+    """Hosts whose waypoints do not cover the time of the others'.
+
+    Where BonnMotion itself declares a duration, hosts that pause at its end lack a last waypoint as a rule.
+    """
+    first = min(t.times[0] for t in trajectories)
+    late = [(t.times[0], k) for k, t in enumerate(trajectories) if t.times[0] > first and t.always_present]
+    if late:
+        yield (f"{len(late)} of {len(trajectories)} hosts begin later than the first (host {min(late)[1]} at "
+               f"{min(late)[0]:.15g} s): they stand at their first place until then")
+    early = [(t.times[-1], k) for k, t in enumerate(trajectories)
+             if t.times[-1] < last and t.always_present and (t.points != t.points[0]).any()]
+    if early:
+        yield (f"{len(early)} of {len(trajectories)} hosts end before the last (host {min(early)[1]} at "
+               f"{min(early)[0]:.15g} s): they stand at their last place from then on")
+
+
+def _take(path: Path) -> _Lines:
+    lines = _Lines()
+    for number, line in enumerate(read_lines(path), 1):
+        if not line or line.isspace():
+            continue
+        if line.lstrip().startswith("#"):
+            if match := _DIMENSIONS.match(line):
+                lines.dimensions.add(int(match[1]))
+            continue
+        if not lines.rows and len(line) < 64 and len(line.split(None, 1)) == 1 and _is_number(line.strip()):
+            value = float(line)
+            if abs(value) <= FARTHEST:  # nor nan; else as below, which tells it
+                lines.singles.append(value)
+                lines.at.append(number)
+                continue
+        values = _floats(path, number, line)
+        if lines.singles:
+            raise NotUnderstood(path, number, f"{len(values)} numbers in a line, where those before have one each")
+        if len(lines.rows) == MOST_NODES:
+            raise TraceError(path, number, f"more than {MOST_NODES} lines of nodes; that many nodes at most")
+        if len(lines.first) < _FIRST:
+            lines.first.append(line[:4096].split())
+        lines.rows.append(values)
+        lines.numbers.append(number)
+    return lines
+
+
+def _told_dimensions(path: Path, lines: _Lines, parameters: _Parameters, option: int | None) -> int | None:
+    """2 or 3, as the file, its .params or the caller say; None where nobody does."""
+    said = [(f"#{found}D", found) for found in sorted(lines.dimensions)]
+    if parameters.dimensions:
+        said.append((f"J={parameters.dimensions}D in {parameters.path.name}", parameters.dimensions))
+    if option:
+        said.append((f"dimensions = {option} in the scenario", option))
+    for what, found in said[1:]:
+        if found != said[0][1]:
+            raise TraceError(path, None, f"{said[0][0]}, and {what}; one of them")
+    return said[0][1] if said else None
+
+
+def _only_reading(path: Path, lines: _Lines) -> int:
+    """2 or 3 for a file that does not say it; TraceError if it may be either."""
+    fits = {d: all(_fits(row, 1 + d) for row in lines.rows) for d in (2, 3)}
+    if fits[2] and fits[3]:
+        raise TraceError(
+            path,
+            None,
+            "may be 2D (`t x y`) as well as 3D (`t x y z`), and nothing in it or beside it says which; "
+            'give dimensions = 2 or 3 (or a first line "#2D" or "#3D")',
+        )
+    return 2
+
+
+def _fits(values: np.ndarray, width: int) -> bool:
+    return len(values) % width == 0 and not (np.diff(values[::width]) < 0).any()
+
+
+def _refuse_tables(path: Path, lines: _Lines, parameters: _Parameters) -> None:
+    """Tables of another format whose lines would each become a host."""
+    if found := lookalikes.columns(lines.first, certain=True):
+        raise TraceError(
+            path,
+            None,
+            f"looks like {found[0]}; {found[1]}. If it is BonnMotion, put nn={len(lines.rows)}, its number of "
+            f"nodes, into {parameters.path.name} beside it",
+        )
+
+
+def _nodes(path: Path, lines: _Lines, width: int) -> list[Trajectory]:
+    trajectories = []
+    for k, number in enumerate(lines.numbers):
+        trajectories.append(_node(path, number, lines.rows[k], width))
+        lines.rows[k] = None  # a trajectory holds copies
+    return trajectories
+
+
+def _node(path: Path, number: int, values: np.ndarray, width: int) -> Trajectory:
     if len(values) % width:
         hint = ""
         if len(values) % (7 - width) == 0:
             hint = (
-                ' (is it a 3D file? its first line should be "#3D")' if width == 3 else " (is it a 2D file?)"
+                ' (is it a 3D file? its first line should be "#3D", or give dimensions = 3)'
+                if width == 3
+                else " (is it a 2D file?)"
             )
-        raise TraceError(
+        raise NotUnderstood(
             path,
             number,
             f"{len(values)} numbers; a multiple of {width}, "
@@ -62,23 +215,41 @@ def _node(path: Path, number: int, line: str, width: int) -> Trajectory:
     falls = np.flatnonzero(np.diff(table[:, 0]) < 0)
     if len(falls):
         before, after = table[falls[0], 0], table[falls[0] + 1, 0]
-        raise TraceError(path, number, f"time {after:g} after {before:g}; times of a node that do not fall")
+        raise NotUnderstood(path, number, f"time {after:g} after {before:g}; times of a node that do not fall")
     return Trajectory(table[:, 0], table[:, 1:])
 
 
-def _floats(path: Path, number: int, words: list[str]) -> np.ndarray:
+def _floats(path: Path, number: int, line: str) -> np.ndarray:
+    plain = line.isascii() and "_" not in line  # float() takes 1_000 and digits of all scripts
     try:
-        values = np.fromiter(map(float, words), dtype=np.float64, count=len(words))
+        if not plain:
+            raise ValueError
+        if len(line) > _AT_ONCE:
+            values = np.fromiter((float(word[0]) for word in re.finditer(r"\S+", line)), dtype=np.float64)
+        else:
+            words = line.split()
+            values = np.fromiter(map(float, words), dtype=np.float64, count=len(words))
     except ValueError:
-        wrong = next(word for word in words if not _is_number(word))
-        raise TraceError(path, number, f'"{wrong[:40]}"; a number') from None
+        raise NotUnderstood(path, number, f"{_wrong_word(line)}; a number") from None
     if not np.isfinite(values).all():
-        wrong = words[int(np.flatnonzero(~np.isfinite(values))[0])]
-        raise TraceError(path, number, f'"{wrong[:40]}"; a finite number')
+        wrong = line.split()[int(np.flatnonzero(~np.isfinite(values))[0])]
+        raise NotUnderstood(path, number, f'"{wrong[:40]}"; a finite number')
     if len(values) and max(values.max(), -values.min()) > FARTHEST:
-        wrong = words[int(np.argmax(np.abs(values)))]
-        raise TraceError(path, number, f'"{wrong[:40]}"; a number within +-{FARTHEST:g}')
+        wrong = line.split()[int(np.argmax(np.abs(values)))]
+        raise NotUnderstood(path, number, f'"{wrong[:40]}"; a number within +-{FARTHEST:g}')
     return values
+
+
+def _wrong_word(line: str) -> str:
+    """The first word that is no number; quoted only in a line that otherwise is one of numbers.
+
+    A name may lead to a file that is no trace and nobody's business.
+    """
+    words = line[:4096].split()
+    wrong = [word for word in words if not _is_number(word)]
+    if not wrong:
+        return "something"
+    return f'"{wrong[0][:40]}"' if 2 * len(wrong) < len(words) else "words"
 
 
 def _is_number(word: str) -> bool:
@@ -86,23 +257,25 @@ def _is_number(word: str) -> bool:
         float(word)
     except ValueError:
         return False
-    return True
+    return word.isascii() and "_" not in word
 
 
-def _disaster_area(path: Path, rows: list[tuple[int, str]]) -> list[Trajectory]:
-    values = np.array([_floats(path, number, [line.strip()])[0] for number, line in rows])
+def _disaster_area(path: Path, lines: _Lines) -> list[Trajectory]:
+    values = np.frombuffer(lines.singles, dtype=np.float64)
     if len(values) % 4:
-        raise TraceError(
+        raise NotUnderstood(
             path,
-            rows[-1][0],
+            lines.at[-1],
             f"ends after {len(values)} numbers, one a line; a multiple of 4, `t x y status` (DisasterArea)",
         )
     table = values.reshape(-1, 4)
     strange = np.flatnonzero(~np.isin(table[:, 3], (0.0, RETURNS, LEAVES)))
     if len(strange):
         row = int(strange[0])
-        raise TraceError(path, rows[4 * row + 3][0], f"status {table[row, 3]:g}; 0, 1 or 2 (DisasterArea)")
+        raise NotUnderstood(path, lines.at[4 * row + 3], f"status {table[row, 3]:g}; 0, 1 or 2 (DisasterArea)")
     borders = np.flatnonzero(np.diff(table[:, 0]) < 0) + 1
+    if len(borders) >= MOST_NODES:
+        raise TraceError(path, None, f"more than {MOST_NODES} nodes; that many at most")
     return [Trajectory(node[:, 0], node[:, 1:3], _lives(node)) for node in np.split(table, borders)]
 
 
@@ -118,23 +291,44 @@ def _lives(node: np.ndarray) -> list[tuple[float, float]]:
     return lives if since is None else [*lives, (since, math.inf)]
 
 
-def _parameters(path: Path) -> dict[str, str]:
-    """The key=value lines of the .params file beside the trace; empty without one."""
-    beside = path.with_name(base_name(path, ".movements") + ".params")
-    if not beside.is_file():
-        return {}
-    pairs = (line.partition("=") for line in read_lines(beside) if "=" in line)
-    return {key.strip(): value.strip() for key, _, value in pairs}
+def _parameters(path: Path) -> _Parameters:
+    """What the key=value lines of the .params file beside the trace say of its length and its nodes."""
+    beside = companion(path, ".params", ".movements")
+    found: dict[str, str] = {}
+    if beside.is_file():
+        for number, line in enumerate(read_lines(beside), 1):
+            key, _, value = (part.strip() for part in line.partition("="))
+            key = key.lower()
+            if key in ("duration", "nn", "j"):
+                if found.setdefault(key, value) != value:
+                    raise TraceError(beside, number, f"{key} a second time, with another value; one of them")
+    return _Parameters(beside, _declared_duration(beside, found.get("duration")),
+                       _declared_nodes(beside, found.get("nn")), _declared_dimensions(beside, found.get("j")))
 
 
-def _duration(path: Path, parameters: dict[str, str], last: float) -> float:
-    text = parameters.get("duration")
+def _declared_duration(beside: Path, text: str | None) -> float | None:
     if text is None:
-        return last
+        return None
     if not _is_number(text) or not 0 <= float(text) <= FARTHEST:
-        beside = path.with_name(base_name(path, ".movements") + ".params")
         raise TraceError(beside, None, f"duration={text[:40]}; a number of seconds")
     return float(text)
+
+
+def _declared_nodes(beside: Path, text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not re.fullmatch(r"[0-9]{1,12}", text):
+        raise TraceError(beside, None, f"nn={text[:40]}; the number of nodes")
+    return int(text)
+
+
+def _declared_dimensions(beside: Path, text: str | None) -> int | None:
+    if text is None:
+        return None
+    match = re.fullmatch(r"([23])\s*D", text, re.IGNORECASE)
+    if not match:
+        raise TraceError(beside, None, f"J={text[:40]}; 2D or 3D")
+    return int(match[1])
 
 
 def write(movement: Movement, path: Path) -> None:

@@ -16,9 +16,19 @@ class Movement:
 
     `duration` is what the trace declares, or else the time of the last waypoint. Positions exist
     for all times: a host stands before its first and after its last waypoint.
+
+    notes: what the reader of a trace assumed or passed over, a sentence each.
+    lasts: by what its duration is known, and what would declare a longer one; "" for no trace.
     """
 
-    def __init__(self, names: Sequence[str], trajectories: Sequence[Trajectory], duration: float) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        trajectories: Sequence[Trajectory],
+        duration: float,
+        notes: Sequence[str] = (),
+        lasts: str = "",
+    ) -> None:
         if len(names) != len(trajectories):
             raise ValueError(f"{len(names)} names for {len(trajectories)} trajectories")
         if len(set(names)) != len(names):
@@ -26,6 +36,8 @@ class Movement:
         self.names = [str(name) for name in names]
         self.trajectories = list(trajectories)
         self.duration = float(duration)
+        self.notes = tuple(notes)
+        self.lasts = lasts
         self.dimensions = max((t.points.shape[1] for t in self.trajectories), default=2)
         self._pieces: Pieces | None = None
         self._span = (np.inf, np.inf)  # while the current pieces below hold
@@ -59,11 +71,13 @@ class Movement:
     def window(self, start: float, duration: float) -> Movement:
         """The `duration` seconds from `start` on, with times counted from `start`."""
         parts = [trajectory.window(start, duration) for trajectory in self.trajectories]
-        return Movement(self.names, parts, duration)
+        return Movement(self.names, parts, duration, self.notes)
 
     def first(self, count: int, names: Sequence[str] | None = None) -> Movement:
         """The first `count` hosts, under other names if given."""
-        return Movement(names or self.names[:count], self.trajectories[:count], self.duration)
+        return Movement(
+            names or self.names[:count], self.trajectories[:count], self.duration, self.notes, self.lasts
+        )
 
     def _seek(self, t: float) -> None:
         """Find the piece of every host that holds at `t`, from the last ones if time went on."""

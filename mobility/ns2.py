@@ -5,123 +5,244 @@
 
 A leg begins at its time from wherever the node then is, and the node stands after it arrives; a
 later setdest replaces an unfinished leg; of two at one instant the later line holds; speed 0 stops
-the node. What else such a file holds (god's hop counts, agents, settings) is not movement and is
-passed over. Length and area are not in the file; NSFile of BonnMotion puts them into a
-.ns_params file beside it.
+the node. Lines are understood, known to be no movement, or refused (mobility/tcl.py). Length and area
+are not in the file; NSFile of BonnMotion puts them into a .ns_params file beside it, CORE the length
+into a comment, and SUMO says in an activity file when each car is there.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from mobility import tcl
 from mobility.movement import Movement
-from mobility.textfile import FARTHEST, TraceError, base_name, read_lines, write_text
+from mobility.textfile import (
+    FARTHEST,
+    MOST_NODES,
+    NotUnderstood,
+    TraceError,
+    base_name,
+    companion,
+    read_lines,
+    write_text,
+)
 from mobility.trajectory import Trajectory
 
-# any array or variable name will do: $node_(3), $n(3), $node(3), $n3
-_NODE = re.compile(r"\$[A-Za-z_]+(?:\(([^()$]{1,64})\)|(\d{1,64}))")
-_AXES = {"X_": 0, "Y_": 1, "Z_": 2}
-_DURATION = re.compile(r"set\s+\w+\(duration\)\s+(\S+)")
-_QUOTES = str.maketrans('"\\{}', "    ")
+_AXES = ("X_", "Y_", "Z_")
+_DURATION = re.compile(r"set\s+(?:\w+\((?:duration|stop)\)|duration)\s+(\S+)")
+_COUNT = re.compile(r"set\s+\w+\(nn\)\s+(\S+)")
+_CORE = re.compile(r"\s*#\s*nodes:\s*(\d{1,9}),\s*max time:\s*(\d{1,9}(?:\.\d*)?)\b", re.IGNORECASE)
+_APART = 0.01  # m; a setdest of speed 0 to a place farther away would have moved the node
 
 
 @dataclass(slots=True)
 class _Node:
-    place: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])  # ns-2 puts unplaced nodes at 0
+    word: str  # as first written
+    line: int  # where
+    place: list[float | None] = field(default_factory=lambda: [None, None, None])
     legs: list[tuple[float, tuple[float, ...], int]] = field(default_factory=list)  # time, numbers, line
 
+    @property
+    def origin(self) -> tuple[float, ...]:
+        return tuple(axis or 0.0 for axis in self.place)  # ns-2 puts unplaced nodes at 0
 
-def read(path: Path) -> Movement:
+
+@dataclass(slots=True)
+class _Script:
+    """What a file says, as it was read."""
+
+    nodes: dict[str, _Node] = field(default_factory=dict)
+    high: bool = False  # it places nodes in z, so a setdest of four numbers is x y z speed
+    switches: list[tuple[str, float, bool, int]] = field(default_factory=list)  # id, time, on, line
+    asides: Counter = field(default_factory=Counter)  # what -> lines
+    first_aside: dict[str, int] = field(default_factory=dict)
+    twice: list[str] = field(default_factory=list)  # nodes placed a second time, elsewhere
+    core: tuple[int, float] | None = None  # nodes and s in the header that CORE writes
+    still: int = 0  # legs of speed 0 that lead elsewhere
+
+
+def read(path: Path, zero_speed: str = "stop") -> Movement:
     """Raises TraceError. Nodes are named by their ids as written, in the order of the numbers.
 
-    Without a declared duration the movement ends where the last leg does.
+    Without a declared duration the movement ends where the last leg does. zero_speed: what a setdest
+    of speed 0 does, "stop" the node (ns-2) or let it "jump" to the place (CORE).
     """
-    nodes: dict[str, _Node] = {}
-    high = False  # the file places nodes in z, so a setdest of four numbers is x y z speed
-    for number, line in enumerate(read_lines(path), 1):
-        if "setdest" in line or "set " in line:
-            high |= _take(path, number, line, nodes)
-    if not nodes:
-        raise TraceError(path, None, "no node in it; an ns-2 file has lines like `$node_(0) set X_ 83.4`")
+    script = _read(path)
+    if not script.nodes:
+        raise NotUnderstood(path, None, "no node in it; an ns-2 file has lines like `$node_(0) set X_ 83.4`")
+    nodes = script.nodes
     flat = not any(
-        node.place[2] or (high and any(len(leg[1]) == 4 for leg in node.legs)) for node in nodes.values()
+        node.origin[2] or (script.high and any(len(leg[1]) == 4 for leg in node.legs)) for node in nodes.values()
     )
     names = sorted(nodes, key=lambda name: (0, int(name), name) if name.isdecimal() else (1, 0, name))
-    trajectories = [_drive(path, nodes[name], high, 2 if flat else 3) for name in names]
-    declared = _declared_duration(path)
+    lives, activity = _activity(path, script)
+    trajectories = [
+        _drive(path, nodes[name], script, 2 if flat else 3, zero_speed == "jump", lives.get(name)) for name in names
+    ]
     last = max(0.0, *(float(t.times[-1]) for t in trajectories))
-    return Movement(names, trajectories, last if declared is None else declared)
+    duration, lasts = _duration(path, script, last)
+    notes = [*_remarks(script, zero_speed, last), *_comings(path, script, activity)]
+    return Movement(names, trajectories, duration, notes, lasts)
 
 
-def _take(path: Path, number: int, line: str, nodes: dict[str, _Node]) -> bool:
-    """Take what one line says about a node; True if it places one in z."""
-    words = line.translate(_QUOTES).split()
-    if not words or words[0].startswith("#"):
-        return False
-    for at, word in enumerate(words):
-        if word.startswith(("#", ";#")):
-            words = words[:at]
-            break
-    if "setdest" in words:
-        _take_setdest(path, number, words, nodes)
-    elif len(words) >= 3 and words[1] == "set" and words[2] in _AXES and _NODE.fullmatch(words[0]):
-        if len(words) < 4:
-            raise TraceError(path, number, f"{words[2]} without a number; `set {words[2]} 83.4`")
-        _node(path, number, words[0], nodes).place[_AXES[words[2]]] = _number(path, number, words[3])
-        return words[2] == "Z_"
-    elif words[1:2] == ["at"] and len(words) > 5 and words[4] == "set" and words[5] in _AXES:
-        raise TraceError(
-            path, number, f"{words[5]} set at a time; only setdest can move a node of a running trace"
-        )
-    return False
+def _read(path: Path) -> _Script:
+    script = _Script()
+    for number, line in tcl.joined(path, read_lines(path)):
+        if script.core is None and (match := _CORE.match(line)):
+            script.core = int(match[1]), float(match[2])
+        for said in tcl.understand(path, number, line):
+            _take(path, number, said, script)
+    return script
 
 
-def _take_setdest(path: Path, number: int, words: list[str], nodes: dict[str, _Node]) -> None:
-    verb = words.index("setdest")
-    if verb != 4 or words[1] != "at":
-        raise TraceError(
-            path, number, f'"{" ".join(words)[:60]}"; `$ns_ at TIME "$node_(ID) setdest X Y SPEED"`'
-        )
-    numbers = tuple(_number(path, number, word.rstrip(";")) for word in words[5:] if word != ";")
-    if len(numbers) not in (3, 4):
+def _take(path: Path, number: int, said: tcl.Place | tcl.Leg | tcl.Switch | tcl.Aside, script: _Script) -> None:
+    if isinstance(said, tcl.Leg):
+        _node(path, number, said.node, script).legs.append((said.time, said.numbers, number))
+    elif isinstance(said, tcl.Place):
+        node = _node(path, number, said.node, script)
+        if node.place[said.axis] not in (None, said.value):
+            script.twice.append(said.node)
+        node.place[said.axis] = said.value
+        script.high |= said.axis == 2
+    elif isinstance(said, tcl.Switch):
+        script.switches.append((_name(said.node), said.time, said.on, number))
+    elif said.what:
+        script.asides[said.what] += 1
+        script.first_aside.setdefault(said.what, number)
+
+
+def _name(written: str) -> str:
+    return str(int(written)) if written.isdecimal() and written.isascii() else written
+
+
+def _node(path: Path, number: int, word: str, script: _Script) -> _Node:
+    match = tcl.NODE.fullmatch(word)
+    name = _name(match[2] or match[3])
+    node = script.nodes.get(name)
+    if node is None:
+        if len(script.nodes) == MOST_NODES:
+            raise TraceError(path, number, f"more than {MOST_NODES} nodes; that many at most")
+        node = script.nodes[name] = _Node(word, number)
+    elif node.word != word:
         raise TraceError(
             path,
             number,
-            f"setdest with {len(numbers)} numbers; x y speed, x y z speed (3D) "
-            "or x y speed status (DisasterArea)",
+            f"{word} and {node.word} (line {node.line}), which would be one host, {name}; ids of its own for each",
         )
-    time = _number(path, number, words[2])
-    _node(path, number, words[3], nodes).legs.append((time, numbers, number))
+    return node
 
 
-def _node(path: Path, number: int, word: str, nodes: dict[str, _Node]) -> _Node:
-    match = _NODE.fullmatch(word)
-    if not match:
-        raise TraceError(path, number, f'"{word[:40]}"; a node, such as $node_(0)')
-    name = (match[1] or match[2]).strip()
-    return nodes.setdefault(str(int(name)) if name.isdecimal() else name, _Node())
+def _activity(path: Path, script: _Script) -> tuple[dict[str, list[tuple[float, float]]], Path | None]:
+    """When each host is there, by the file that SUMO writes beside the movement; and which file said so."""
+    switches, file = script.switches, path if script.switches else None
+    if not switches and (beside := _activity_file(path)) and os.path.isfile(beside):
+        file, switches = beside, []
+        for number, line in tcl.joined(beside, read_lines(beside)):
+            for said in tcl.understand(beside, number, line):
+                if not isinstance(said, tcl.Switch):
+                    raise TraceError(beside, number, 'no line of an activity file; `$ns_ at TIME "$g(ID) start"`')
+                switches.append((_name(said.node), said.time, said.on, number))
+    if file is None:
+        return {}, None
+    lives: dict[str, list[list[float]]] = {name: [] for name in script.nodes}
+    for name, time, on, number in sorted(switches, key=lambda switch: switch[1]):
+        if name not in lives:
+            raise TraceError(file, number, f"host {name}, which {path.name} does not move; the two of one run of SUMO")
+        spans = lives[name]
+        if on == bool(spans and spans[-1][1] == math.inf):
+            raise TraceError(file, number, f"host {name} {'starts' if on else 'stops'} a second time; once in turn")
+        if on:
+            spans.append([time if time > 0 else -math.inf, math.inf])
+        else:
+            spans[-1][1] = time
+    for name, spans in lives.items():
+        if not spans:
+            raise TraceError(file, None, f"no start of host {name}; the activity file of the same run of SUMO")
+    return {name: [(since, until) for since, until in spans] for name, spans in lives.items()}, file
 
 
-def _number(path: Path, number: int, word: str) -> float:
-    try:
-        value = float(word)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise TraceError(path, number, f'"{word[:40]}"; a number')
-    if abs(value) > FARTHEST:
-        raise TraceError(path, number, f'"{word[:40]}"; a number within +-{FARTHEST:g}')
-    return value
+def _activity_file(path: Path) -> Path | None:
+    """Where SUMO's activity is for a file of movement: x.ns2activity.tcl for x.ns2mobility.tcl."""
+    if "mobility" not in path.name:
+        return None
+    beside = path.with_name(path.name.replace("mobility", "activity"))
+    plain = beside.with_name(beside.name.removesuffix(".gz"))
+    return next((file for file in (beside, plain, plain.with_name(plain.name + ".gz")) if os.path.isfile(file)), plain)
 
 
-def _drive(path: Path, node: _Node, high: bool, dimensions: int) -> Trajectory:
+def _remarks(script: _Script, zero_speed: str, last: float) -> list[str]:
+    """What was assumed, and what was passed over."""
+    notes, nodes = [], script.nodes
+    if unplaced := [name for name, node in nodes.items() if None in node.place[:2]]:
+        notes.append(f"{_some(unplaced)} without X_ or Y_: taken as 0, as ns-2 does")
+    if script.twice:
+        notes.append(f"{_some(list(dict.fromkeys(script.twice)))} placed a second time before the start: "
+                     "the later line holds")
+    arrays = Counter(tcl.NODE.fullmatch(node.word)[1] for node in nodes.values())
+    if len(arrays) > 1:
+        notes.append("hosts are written as " + " and ".join(f"${array} ({n})" for array, n in arrays.items())
+                     + ": all of them are hosts, by their ids")
+    if script.still and zero_speed == "stop":
+        legs = sum(len(node.legs) for node in nodes.values())
+        notes.append(f'{script.still} of {legs} setdest have speed 0 and lead elsewhere: they stop the node, as in '
+                     'ns-2; zero_speed = "jump" has it jump there, as in CORE')
+    if not script.high and any(len(leg[1]) == 4 for node in nodes.values() for leg in node.legs) \
+            or tcl.STATUS in script.asides:
+        notes.append("the status of nodes (DisasterArea: who has left) is passed over, all hosts stay; the "
+                     ".movements file of the same run has it")
+    for what, count in script.asides.items():
+        if what != tcl.STATUS:
+            notes.append(f"{count} {'lines are' if count > 1 else 'line is'} no movement and passed over: {what} "
+                         f"(line {script.first_aside[what]})")
+    if script.core and script.core[0] != len(nodes):
+        notes.append(f"its header says {script.core[0]} nodes, and it has {len(nodes)}: those take part")
+    if script.core and script.core[1] < last:
+        notes.append(f"its header says {script.core[1]:g} s, and its last leg ends at {last:g} s: taken as lasting that long")
+    return notes
+
+
+def _comings(path: Path, script: _Script, activity: Path | None) -> list[str]:
+    """Cars that come late and leave, as SUMO writes them: by its activity file, or assumed."""
+    if activity:
+        where = "lines in it" if activity == path else f"{activity.name} beside it"
+        return [f"hosts are there from their `start` to their `stop`, by {where}"]
+    first_leg = min((leg[2] for node in script.nodes.values() for leg in node.legs), default=0)
+    late = [name for name, node in script.nodes.items() if node.line > first_leg and _comes(node)]
+    beside = _activity_file(path)
+    if not late and not (beside and "ns2mobility" in path.name):
+        return []
+    cure = f"{beside.name} beside it" if beside else (
+        "SUMO's activity file beside it, named as this one with `activity` in place of `mobility`,")
+    who = f"{_some(late)} with a first setdest to where they are, as SUMO writes it for a car that comes then" if late \
+        else "hosts that come late or leave"
+    return [f"{who}: taken as standing at their first place before their first leg, and at the last place after their "
+            f"last one; {cure} would say when they are there"]
+
+
+def _comes(node: _Node) -> bool:
+    """Whether its first setdest leads to where it is placed, after the start."""
+    if not node.legs:
+        return False
+    time, numbers, _ = min(node.legs, key=lambda leg: leg[0])
+    return time > 0 and numbers[2] > 0 and math.dist(numbers[:2], node.origin[:2]) <= _APART
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(sorted(names, key=lambda name: (len(name), name))[:5]) + (", ..." if len(names) > 5 else "")
+    return f"{len(names)} host{'s' if len(names) > 1 else ''} ({shown})"
+
+
+def _drive(path: Path, node: _Node, script: _Script, dimensions: int, jump: bool,
+           lives: list[tuple[float, float]] | None) -> Trajectory:
     """Carry out a node's legs in order of time; sorting is stable, so the later line comes last."""
-    place = tuple(node.place)
+    place = node.origin
     legs = sorted(node.legs, key=lambda leg: leg[0])
     times, points = [legs[0][0] if legs and legs[0][0] < 0 else 0.0], [place]
     origin, left, target, arrival = place, times[0], place, times[0]
@@ -133,17 +254,19 @@ def _drive(path: Path, node: _Node, high: bool, dimensions: int) -> Trajectory:
             place = tuple(o + share * (d - o) for o, d in zip(origin, target))
         _reach(times, points, min(arrival, time), place)
         _reach(times, points, time, place)
-        target, speed = _leg(numbers, place, high)
+        target, speed = _leg(numbers, place, script.high)
         if speed < 0:
             raise TraceError(path, line, f"speed {speed:g}; 0 m/s (stop) or more")
         if speed == 0:
-            target = place
+            script.still += math.dist(target, place) > _APART
+            target = place = target if jump else place
+            _reach(times, points, time, place)
         origin, left, arrival = place, time, time + (math.dist(place, target) / speed if speed else 0.0)
         if arrival > FARTHEST:
             raise TraceError(path, line, f"speed {speed:g}, with which it never arrives; 0 m/s (stop) or more")
     if target != points[-1]:
         _reach(times, points, arrival, target)
-    return Trajectory(np.array(times), np.array(points)[:, :dimensions])
+    return Trajectory(np.array(times), np.array(points)[:, :dimensions], lives)
 
 
 def _reach(
@@ -162,15 +285,27 @@ def _leg(numbers: tuple[float, ...], place: tuple[float, ...], high: bool) -> tu
     return (*numbers[:2], place[2]), numbers[2]
 
 
-def _declared_duration(path: Path) -> float | None:
-    beside = path.with_name(base_name(path, ".ns_movements") + ".ns_params")
-    if not beside.is_file():
-        return None
-    for number, line in enumerate(read_lines(beside), 1):
-        match = _DURATION.match(line.strip())
-        if match:
-            return _number(beside, number, match[1])
-    return None
+def _duration(path: Path, script: _Script, last: float) -> tuple[float, str]:
+    """How long the trace lasts, and by what that is known."""
+    beside = companion(path, ".ns_params", ".ns_movements")
+    declared = None
+    if beside.is_file():
+        for number, line in enumerate(read_lines(beside), 1):
+            if match := _DURATION.match(line.strip()):
+                declared = tcl.as_number(beside, number, match[1])
+                if declared < 0:
+                    raise TraceError(beside, number, f"a duration of {declared:g}; a number of seconds")
+            elif (match := _COUNT.match(line.strip())) and tcl.as_number(beside, number, match[1]) != len(script.nodes):
+                raise TraceError(
+                    path, None, f"{len(script.nodes)} nodes, but {match[1][:12]} by line {number} of {beside.name} "
+                    "beside it; the two of one run of BonnMotion"
+                )
+    if declared is not None:
+        return declared, f"by {beside.name}"
+    more = f"a line `set val(duration) SECONDS` in {beside.name} beside it declares more"
+    if script.core and script.core[1] >= last:
+        return script.core[1], f"by its header, max time; {more}"
+    return last, f"by its last leg; {more}"
 
 
 def write(movement: Movement, path: Path) -> None:

@@ -1,14 +1,26 @@
-"""Trace files as lines of text, gzipped or not, and the error that names file and line."""
+"""Trace files as lines of text, gzipped or not, and the error that names file and line.
+
+Read as a stream and bounded in every direction, so that neither a file of gigabytes nor a small one
+that unpacks to gigabytes takes the memory of the machine.
+"""
 
 from __future__ import annotations
 
 import gzip
 import io
+import os
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 MOST_BYTES = 1 << 29  # of a trace, unpacked: some 20 million waypoints
+MOST_LINE = 1 << 24  # characters of one line: a week of one node's places, one a second
+MOST_RATIO = 20  # unpacked to packed; traces have 2 to 10
+ALWAYS_UNPACKED = 1 << 23  # bytes that may be unpacked whatever the ratio
 FARTHEST = 1e12  # of times (s) and coordinates (m): sums and squares of them are still numbers
+MOST_NODES = 100_000  # of a trace
+# what a packed file that is not gzip begins with
+_PACKED = {b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"7z\xbc\xaf": "7z"}
 
 
 class TraceError(Exception):
@@ -19,32 +31,81 @@ class TraceError(Exception):
         super().__init__(f"{path}:{line}: {problem}" if line else f"{path}: {problem}")
 
 
-def read_lines(path: Path) -> list[str]:
-    """The lines of a file without their ends (LF, CRLF or CR); unpacks gzip whatever its name."""
+class NotUnderstood(TraceError):
+    """A line that does not say what its format has there: the file may be one of another format."""
+
+
+class _Bounded(io.RawIOBase):
+    """The unpacked bytes of a file, as far as they stay within the bounds."""
+
+    def __init__(self, path: Path, stream: io.BufferedIOBase, packed: int | None) -> None:
+        self._path, self._stream, self._packed, self._read = path, stream, packed, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:
+        try:
+            count = self._stream.readinto(buffer)
+        except (gzip.BadGzipFile, EOFError, zlib.error):
+            raise TraceError(self._path, None, "a damaged gzip file; fetch or make it again") from None
+        self._read += count
+        if self._read > MOST_BYTES:
+            raise TraceError(self._path, None, f"more than {MOST_BYTES >> 20} MiB of text; cut it into parts")
+        if self._packed is not None and self._read > max(ALWAYS_UNPACKED, MOST_RATIO * self._packed):
+            raise TraceError(
+                self._path,
+                None,
+                f"unpacks to more than {MOST_RATIO} times its size, as no trace does; "
+                "unpack it yourself if it is in order",
+            )
+        return count
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """The lines of a file without their ends (LF, CRLF or CR); unpacks gzip whatever its name.
+
+    Raises TraceError for what cannot be read, is no text, or is larger than the bounds above; parts of
+    the lines may have been given by then.
+    """
     try:
         if path.exists() and not path.is_file() and not path.is_dir():  # a pipe would wait, a device never end
             raise TraceError(path, None, "not a file; give a trace file")
         with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+            yield from _lines(path, file)
     except FileNotFoundError:
         raise TraceError(path, None, "no such file; check the name") from None
     except OSError as error:
         raise TraceError(path, None, f"cannot be read: {error.strerror}; give a trace file") from None
+    except UnicodeDecodeError:
+        raise TraceError(
+            path, None, "not a text file in UTF-8; give a BonnMotion or ns-2 trace, saved as UTF-8"
+        ) from None
     except ValueError:  # a zero byte in the name
         raise TraceError(path, None, "no name of a file; check it") from None
-    if data[:2] == b"\x1f\x8b":
-        try:
-            with gzip.open(io.BytesIO(data)) as file:
-                data = file.read(MOST_BYTES + 1)
-        except (OSError, EOFError, zlib.error):
-            raise TraceError(path, None, "a damaged gzip file; fetch or make it again") from None
-    if len(data) > MOST_BYTES:
-        raise TraceError(path, None, f"more than {MOST_BYTES >> 20} MiB of text; cut it into parts")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise TraceError(path, None, "not a text file; give a BonnMotion or ns-2 trace") from None
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def _lines(path: Path, file: io.BufferedReader) -> Iterator[str]:
+    head = file.peek(6)[:6]
+    for magic, name in _PACKED.items():
+        if head.startswith(magic):
+            raise TraceError(path, None, f"a packed file ({name}); unpack it, or pack it with gzip")
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise TraceError(path, None, "not a text file in UTF-8 (it begins as UTF-16 does); save it as UTF-8")
+    if head[:2] == b"\x1f\x8b":
+        packed = path.stat().st_size
+        raw = _Bounded(path, gzip.GzipFile(fileobj=file), packed)
+    else:
+        raw = _Bounded(path, file, None)
+    text = io.TextIOWrapper(io.BufferedReader(raw, 1 << 16), encoding="utf-8-sig", newline=None)
+    number = 0
+    while line := text.readline(MOST_LINE + 1):
+        number += 1
+        if len(line) > MOST_LINE:
+            raise TraceError(
+                path, number, f"more than {MOST_LINE >> 20} MiB in one line; a line of a trace is shorter"
+            )
+        yield line.removesuffix("\n")
 
 
 def write_text(path: Path, text: str) -> None:
@@ -65,3 +126,15 @@ def base_name(path: Path, *endings: str) -> str:
         if name.endswith(ending):
             return name.removesuffix(ending)
     return name
+
+
+def companion(path: Path, ending: str, own: str) -> Path:
+    """The file `ending` (".params") that belongs to a trace whose name ends in `own` (".movements").
+
+    For a trace of another name, such as x.txt, it may be x.txt.params or x.params: the one that is
+    there, else the latter.
+    """
+    name = base_name(path, own)
+    names = [name] if path.name.removesuffix(".gz") != name else [name, Path(name).stem]
+    files = [path.with_name(each + ending) for each in names]
+    return next((file for file in files if os.path.isfile(file)), files[-1])  # False too for a name that cannot be

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from types import ModuleType
 
-from mobility import bonnmotion, ns2
+from mobility import bonnmotion, lookalikes, ns2
 from mobility.movement import Movement
-from mobility.textfile import TraceError
+from mobility.textfile import NotUnderstood, TraceError
 
 FORMATS: dict[str, ModuleType] = {"bonnmotion": bonnmotion, "ns2": ns2}
+OPTIONS = {"dimensions": ("bonnmotion", (2, 3)), "zero_speed": ("ns2", ("stop", "jump"))}  # of which reader, and values
 _ENDINGS = {
     ".movements": "bonnmotion",
     ".ns_movements": "ns2",
@@ -20,10 +21,19 @@ _ENDINGS = {
 }
 
 
-def read(path: Path | str, format: str | None = None) -> Movement:
-    """Read a trace; without `format` its name decides. Raises TraceError ("file:line: ...")."""
+def read(path: Path | str, format: str | None = None, **options: object) -> Movement:
+    """Read a trace; without `format` its name decides. `options` are those of the format's reader.
+
+    Raises TraceError ("file:line: ..."), which names the format of a file that is of another one.
+    """
     path = Path(path)
-    return FORMATS[_format(path, format)].read(path)
+    chosen = _format(path, format)
+    try:
+        return FORMATS[chosen].read(path, **options)
+    except NotUnderstood as error:
+        if found := lookalikes.of_file(path, chosen):
+            raise TraceError(path, error.line, f"looks like {found[0]}; {found[1]}") from None
+        raise
 
 
 def write(movement: Movement, path: Path | str, format: str | None = None) -> None:
@@ -38,10 +48,17 @@ def format_of(path: Path | str) -> str | None:
     return next((format for ending, format in _ENDINGS.items() if name.endswith(ending)), None)
 
 
+def looks_like(path: Path | str) -> tuple[str, str] | None:
+    """(what a file seems to be, what to do with it) for a format that is known and not told by its name."""
+    return lookalikes.of_file(Path(path))
+
+
 def _format(path: Path, format: str | None) -> str:
     chosen = format or format_of(path)
     if chosen in FORMATS:
         return chosen
     known = " or ".join(f'"{name}"' for name in FORMATS)
+    if not format and (found := lookalikes.of_file(path)):
+        raise TraceError(path, None, f"looks like {found[0]}; {found[1]}")
     found = f'format "{format}"' if format else "a name that does not tell the format"
     raise TraceError(path, None, f"{found}; give {known}")

@@ -17,7 +17,7 @@ class Courier:
 
     def __init__(self, core) -> None:
         self._core = core
-        self._parts = Parts(core.env.now)
+        self._parts = Parts(core.env.now, lambda: core.dropped("incomplete"))
         self.relayed_messages: dict[type, Callable] = {wire.Routed: self._routed}
 
     def send(self, route: tuple[NodeId, ...], message: wire.Message) -> None:

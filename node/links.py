@@ -297,6 +297,8 @@ class Links:
                 channel = self._channels.get((sender.node, nonce)) or self._unknown(sender, nonce)
                 if channel is not None and not channel.closed:
                     self._arrived(channel, sequence, message)
+                elif channel is not None:
+                    self._core.dropped("dead_link")  # it has failed just now
                 return
 
     def _once_received(self, sender: Peer, message: wire.Once) -> None:
@@ -307,6 +309,8 @@ class Links:
                     self._core.dropped("misplaced")  # beside the channel nothing else keeps its order
                 elif channel is not None and not channel.closed:
                     self._core.link_message(channel.link, message.message)
+                elif channel is not None:
+                    self._core.dropped("dead_link")
                 return
 
     def _unknown(self, sender: Peer, nonce: int) -> Channel | None:

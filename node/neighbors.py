@@ -269,7 +269,8 @@ class Neighbors:
         now = self._env.now()
         if now - self._conflicts.get(node, -math.inf) < CONFLICT_PAUSE:
             return
-        if len(self._conflicts) >= PEERS and node not in self._conflicts:
+        self._conflicts.pop(node, None)  # it goes to the end: the one recorded longest ago makes room
+        if len(self._conflicts) >= PEERS:
             del self._conflicts[next(iter(self._conflicts))]
         self._conflicts[node] = now
         self._env.record("identity_conflict", other=node, epochs=sorted((one, other)))

@@ -18,8 +18,10 @@ PATIENCE = 10.0  # s that one waits
 
 
 class Parts:
-    def __init__(self, now: Callable[[], float]) -> None:
+    def __init__(self, now: Callable[[], float], given_up: Callable[[], object] = lambda: None) -> None:
+        """`given_up` is told of each message that did not become whole in time, or had to make room."""
         self._now = now
+        self._given_up = given_up
         self._number = 0
         self._waiting: OrderedDict[tuple[NodeId, int], tuple[float, dict[int, bytes]]] = OrderedDict()
 
@@ -40,14 +42,18 @@ class Parts:
             raise wire.Malformed("field", "no part of a message")
         now, key = self._now(), (sender, part.number)
         while self._waiting and next(iter(self._waiting.values()))[0] < now - PATIENCE:
-            self._waiting.popitem(last=False)
+            self._forget_first()
         _, pieces = self._waiting.setdefault(key, (now, {}))
         pieces[part.part] = part.piece
         if len(pieces) < part.parts:
             if len(self._waiting) > ASSEMBLIES:
-                self._waiting.popitem(last=False)
+                self._forget_first()
             return None
         del self._waiting[key]
         if max(pieces) >= part.parts:
             raise wire.Malformed("field", "parts that do not agree")
         return wire.decode_message(b"".join(pieces[k] for k in range(part.parts)))
+
+    def _forget_first(self) -> None:
+        self._waiting.popitem(last=False)
+        self._given_up()

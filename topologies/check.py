@@ -131,6 +131,10 @@ def _trace(scenario: Scenario, trace: mobility.Movement) -> Iterator[Finding]:
             f"{len(names)} hosts, but the trace has {len(trace)}",
             f"at most {len(trace)}, or another trace",
         )
+    for key, (format, _) in mobility.OPTIONS.items():
+        value = getattr(motion, key)
+        if value != type(motion).model_fields[key].default and motion.format != format:
+            yield f"mobility.{key}", f"{show(value)} for a trace in {motion.format}", f"leave it out, it is for {format}"
     moves = any(len(trajectory.times) > 1 for trajectory in trace.trajectories)
     left = trace.duration - motion.start
     if (moves or trace.duration > 0) and left < needed - 1e-6:
@@ -145,7 +149,7 @@ def _trace(scenario: Scenario, trace: mobility.Movement) -> Iterator[Finding]:
             yield (
                 "run.duration",
                 f"{needed:g}, but the trace lasts {left:g} s{after}",
-                f"at most {left:g}, or a longer trace",
+                f"at most {left:g}, or a longer trace" + (f" (known {trace.lasts})" if trace.lasts else ""),
             )
 
 

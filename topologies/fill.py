@@ -75,11 +75,14 @@ def _hosts(path: Path, tables: Tables, read_trace: Callable) -> list[str]:
         motion["format"] = mobility.format_of(motion["trace"])
         if motion["format"] is None:
             motion["format"] = "bonnmotion"
+            name = show(Path(motion["trace"]).name)
+            if seems := mobility.looks_like(motion["trace"]):
+                return [line(path, "mobility.trace", f"{name}, which looks like {seems[0]}", seems[1])]
             return [
                 line(
                     path,
                     "mobility.trace",
-                    show(Path(motion["trace"]).name) + " whose format its name does not tell",
+                    f"{name} whose format its name does not tell",
                     'add format = "bonnmotion" or "ns2"',
                 )
             ]

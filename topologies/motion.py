@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+import mobility
 from topologies.section import AsTuple, NotNegative, Section
 
 FARTHEST = 1e9  # m
@@ -43,6 +45,18 @@ class Trace(Section):
         description="what is in it; told by the file's name by default"
     )
     start: NotNegative = Field(0.0, description="s: from where in the trace the run begins")
+    dimensions: int | None = Field(
+        None, ge=2, le=3, description="of a BonnMotion file that does not say whether it is `t x y` or `t x y z`"
+    )
+    zero_speed: Literal["stop", "jump"] = Field(
+        "stop", description="what an ns-2 `setdest` of speed 0 does: stop the node (ns-2), or let it jump there (CORE)"
+    )
+
+
+def reader_options(table: Mapping[str, object]) -> dict[str, object]:
+    """What of a table [mobility], which may not be in order, goes to the reader of its format."""
+    return {key: table[key] for key, (format, values) in mobility.OPTIONS.items()
+            if table.get("format") == format and table.get(key) in values}
 
 
 def _kind(table: object) -> str | None:

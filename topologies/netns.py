@@ -24,6 +24,10 @@ class Fidelity(Section):
     medium: Positive = Field(0.01, description="s: 99th percentile of how late the medium is")
     positions: Positive = Field(0.1, description="s: the same of changes of who is in range")
     nodes: Positive = Field(0.05, description="s: the same of the nodes' timers and of the workload")
+    host: Positive = Field(0.25, description="s: the same of each host by itself")
+    stall: Positive = Field(
+        1.0, description="s: the longest that the medium, a host's node or what strikes the faults stood still"
+    )
     dropped: Share = Field(
         0.001, description="share of frames that kernels dropped because nobody read them in time"
     )

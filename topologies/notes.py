@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from topologies import replay
 from topologies.radio import LogDistanceRadio
 from topologies.scenario import Scenario
 
 MOST_APART = 0.1  # share of the base rate's range by which the data rate's may be shorter without a word
 
+FAR_REFERENCE = 10.0  # m
+
 
 def notes(scenario: Scenario) -> list[str]:
     """Sentences "key: what is so; what would change it"; none of them keeps the scenario from being run."""
-    return [*_reach(scenario.radio), *_workload(scenario.workload)]
+    return [*replay.remarks(scenario), *_reach(scenario.radio), *_workload(scenario.workload)]
 
 
 def half_range(radio: LogDistanceRadio, sensitivity: float) -> float:
@@ -23,6 +26,13 @@ def half_range(radio: LogDistanceRadio, sensitivity: float) -> float:
 
 def _reach(radio: object) -> Iterator[str]:
     if not isinstance(radio, LogDistanceRadio):
+        return
+    if radio.reference_distance > FAR_REFERENCE:
+        yield (f"radio.reference_distance: {radio.reference_distance:g} m: all hosts nearer than that are heard as strongly "
+               "as at that distance; give reference_loss at 1 m, unless that is what you mean")
+    if radio.tx_power - radio.reference_loss < radio.sensitivity:
+        yield (f"radio.tx_power: {radio.tx_power:g} dBm less reference_loss = {radio.reference_loss:g} dB is below "
+               f"sensitivity = {radio.sensitivity:g} dBm: most broadcasts are lost at any distance")
         return
     base, data = half_range(radio, radio.sensitivity), half_range(radio, radio.data_sensitivity)
     yield (f"radio: half of the broadcasts ({radio.base_rate / 1e6:g} Mbit/s) are received at {base:.0f} m, half of "

@@ -23,7 +23,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 import mobility
 from topologies import check, fill
 from topologies.faults import Fault, Faults, HostFault, LinkFault
-from topologies.motion import Mobility, RandomWaypoint, Static, Trace
+from topologies.motion import Mobility, RandomWaypoint, Static, Trace, reader_options
 from topologies.netns import Fidelity, Netns
 from topologies.node import Node
 from topologies.problems import ScenarioError, from_validation, line
@@ -90,7 +90,7 @@ class Scenario(Section):
         """
         motion, names, duration = self.mobility, self.names, self.run.duration
         if isinstance(motion, Trace):
-            whole = _read_trace(motion.trace, motion.format, _stamp(motion.trace))
+            whole = self.trace()
             return whole.first(len(names), names).window(motion.start, duration)
         if isinstance(motion, Static):
             parts = [mobility.Trajectory(np.zeros(1), np.array([place])) for place in motion.positions]
@@ -99,6 +99,10 @@ class Scenario(Section):
             len(names), motion.area, motion.speed, motion.pause, duration, self.run.seed, motion.start
         )
         return model.first(len(names), names).window(0.0, duration)
+
+    def trace(self) -> mobility.Movement:
+        """The whole trace of a scenario that replays one. Raises mobility.TraceError."""
+        return _trace_of(self.mobility.model_dump())
 
     def to_toml(self, trace: str | None = None) -> str:
         """The scenario with all its defaults; loads to an equal one.
@@ -213,8 +217,9 @@ def _override(tables: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str,
     return tables
 
 
-def _trace_of(motion: dict[str, Any]) -> mobility.Movement:
-    return _read_trace(motion["trace"], motion["format"], _stamp(motion["trace"]))
+def _trace_of(motion: Mapping[str, Any]) -> mobility.Movement:
+    options = tuple(sorted(reader_options(motion).items()))
+    return _read_trace(motion["trace"], motion["format"], options, _stamp(motion["trace"]))
 
 
 def _stamp(trace: str) -> tuple[int, int] | None:
@@ -227,5 +232,5 @@ def _stamp(trace: str) -> tuple[int, int] | None:
 
 
 @lru_cache(maxsize=4)
-def _read_trace(trace: str, format: str, stamp: object) -> mobility.Movement:
-    return mobility.read(trace, format)
+def _read_trace(trace: str, format: str, options: tuple[tuple[str, object], ...], stamp: object) -> mobility.Movement:
+    return mobility.read(trace, format, **dict(options))

@@ -10,6 +10,7 @@ import socket
 import struct
 import sys
 
+from emulation.netns import netlink
 from emulation.netns.netlink import ACKNOWLEDGE, HEADER, NLMSG_ERROR, REQUEST, attribute
 
 NETLINK_GENERIC = 16
@@ -56,16 +57,10 @@ def message(kind: int, command: int, body: bytes, flags: int = REQUEST, sequence
 
 def attributes(data: bytes) -> dict[int, bytes]:
     """The attributes of one message. Raises ValueError for one that is cut off."""
-    found, at, end = {}, HEADS, int.from_bytes(data[:4], sys.byteorder)
+    end = int.from_bytes(data[:4], sys.byteorder)
     if end > len(data):
         raise ValueError("a message that is cut off")
-    while at + 4 <= end:
-        length, kind = struct.unpack_from("=HH", data, at)
-        if length < 4 or at + length > end:
-            raise ValueError("an attribute that is cut off")
-        found[kind & 0x3FFF] = data[at + 4:at + length]
-        at += (length + 3) & ~3
-    return found
+    return netlink.attributes(data, HEADS, end)
 
 
 def _failure(answer: bytes, what: str) -> int:

@@ -13,7 +13,6 @@ from emulation import radiotap
 from emulation.capture import RADIOTAP
 from emulation.hwsim import frames, genetlink, radio
 from emulation.medium import Frame, Medium, _Radio
-from emulation.netns import addresses
 from emulation.netns import medium as netns
 from emulation.netns.channel import Channel
 from emulation.netns.plan import Device, Plan
@@ -153,8 +152,8 @@ class Air(netns.Air):
         except OSError:
             self.refused += 1
 
-    def _dropped(self) -> int:
-        return super()._dropped() + radio.dropped(addresses.INTERFACE)
+    def _dropped(self, interface: str) -> int:
+        return super()._dropped(interface) + radio.dropped(interface)
 
 
 DEVICE = Device(radio.check, radio.make, Air)

@@ -105,10 +105,12 @@ class Air(medium.Air):
                 kernel.setns(self._spaces[host], kernel.CLONE_NEWNET)
                 loop.back(interface, self._home)
 
-    def drops(self) -> dict[str, int]:
+    def drops(self) -> dict[str, object]:
         """What was dropped since the run began, and what the captures lack."""
-        dropped = {name: count - self._before[name] for name, count in super().drops().items()}
-        return {**dropped, "capture_drops": sum(ring.dropped for ring in self._rings.values())}
+        now, before = super().drops(), self._before
+        each = [count - first for count, first in zip(now["socket_drops_of"], before["socket_drops_of"], strict=True)]
+        dropped = {name: max(now[name] - before[name], 0) for name in ("socket_drops", "device_drops")}
+        return {**dropped, "socket_drops_of": each, "capture_drops": sum(ring.dropped for ring in self._rings.values())}
 
     # ---- making ----------------------------------------------------------------------------------
     def _late(self) -> Callable[[float], None]:
@@ -147,10 +149,14 @@ class Air(medium.Air):
 
     def _told(self, due: list[float]) -> None:
         for at in due:
-            self._plan.positions.late(self.scheduler.elapsed() - at)
+            self._plan.positions.late(self.scheduler.elapsed() - at, at)
 
     def _switch(self, host: int, on: bool) -> None:
         self._send({"radio": [host, on]})
+
+    def _switch_interface(self, host: int, on: bool) -> None:
+        """As its host did itself: the network has nothing to switch."""
+        (self.medium.neighborhood.up if on else self.medium.neighborhood.down)(host)
 
     def _send(self, message: dict) -> None:
         self._network.send(message)  # that it has ended is heard when its answer is read
@@ -179,12 +185,15 @@ class Air(medium.Air):
                 self._tell(due)
         elif answer["done"][1] and answer["done"][0] not in self._ports:  # a radio went on; its IPv6 addresses went with it
             host = answer["done"][0]
+            if host in self._unplugged:
+                return  # its interface is gone, or was put down by hand
             kernel.setns(self._spaces[host], kernel.CLONE_NEWNET)
             station.address(self._plan, host)
 
     def _from_ring(self, host: int, descriptor: int) -> None:
         """What a station's interface has seen."""
-        own, begun = addresses.mac(host), self._from
+        begun = self._from
+        own = next((station for station, other in self._given.items() if other == host), addresses.mac(host))
         file = self._captured[host] if self._captured else None
         device, ring = self._ports.get(host), self._rings[descriptor]
         ring.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)  # it is told, again and again, that the interface is down
@@ -224,8 +233,8 @@ class Air(medium.Air):
         except OSError:
             self.refused += 1
 
-    def _dropped(self) -> int:
-        return super()._dropped() + radio.dropped(addresses.INTERFACE)
+    def _dropped(self, interface: str) -> int:
+        return super()._dropped(interface) + radio.dropped(interface)
 
 
-DEVICE = Device(network.check, station.make, Air, network.begin, inside=True, edge=0.03)
+DEVICE = Device(network.check, station.make, Air, network.begin, inside=True, switches=True, edge=0.03)

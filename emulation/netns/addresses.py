@@ -20,7 +20,7 @@ _UNIQUE_LOCAL = int(IPv6Address("fd72:6f61:6d63::1"))
 _MAC_HEAD = b"\x02\x00"
 NOBODY = -1  # the host of an address that is none of the plan's
 
-__all__ = ["INDEX", "INTERFACE", "MAX_HOSTS", "ipv4", "ipv6", "link_local", "mac", "host_of"]
+__all__ = ["INDEX", "INTERFACE", "MAX_HOSTS", "ipv4", "ipv6", "link_local", "mac", "host_of", "owner"]
 
 ipv4 = address
 
@@ -45,3 +45,15 @@ def host_of(frame: bytes, hosts: int) -> int | None:
         return None
     host = int.from_bytes(frame[2:6], "big")
     return host if frame[:2] == _MAC_HEAD and host < hosts else NOBODY
+
+
+def owner(address: bytes, hosts: int) -> int | None:
+    """The host to which the plan gives a packed IPv4 or IPv6 address; None for nobody's."""
+    if len(address) == 4:
+        host = int.from_bytes(address, "big") - int(ipv4(0))
+    elif address[:2] == b"\xfe\x80":
+        host = int.from_bytes(address[12:], "big") & 0xFFFFFF | address[10] << 24
+        return host if host < hosts and address == link_local(host).packed else None
+    else:
+        host = int.from_bytes(address, "big") - _UNIQUE_LOCAL
+    return host if 0 <= host < hosts else None

@@ -7,7 +7,7 @@ import select
 import socket
 
 LONGEST = 1 << 18  # bytes of one message
-MOST_DESCRIPTORS = 2
+MOST_DESCRIPTORS = 3
 
 
 class Channel:

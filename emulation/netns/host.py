@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 import signal
 
-from emulation.netns import addresses, kernel, node, probe
+from emulation.netns import addresses, kernel, node, probe, watch
 from emulation.netns.channel import Channel
 from emulation.netns.plan import Plan
 
@@ -12,12 +12,12 @@ SELF = "/proc/self/ns/net"
 
 
 def make(plan: Plan, host: int, channel: Channel) -> None:
-    """Make the host, hand out its device's other end and its namespace, and do as the supervisor says."""
-    tap = plan.device.make(plan, host)
-    space = os.open(SELF, os.O_RDONLY)
-    channel.send({"made": host}, (tap, space))
-    os.close(tap)
-    os.close(space)
+    """Make the host, hand out its device's other end, its namespace and the way to watch its interfaces, and do as the
+    supervisor says."""
+    handed = plan.device.make(plan, host), os.open(SELF, os.O_RDONLY), watch.open_watch()
+    channel.send({"made": host}, handed)
+    for descriptor in handed:
+        os.close(descriptor)
     prober = probe.Socket(host)
     while (order := channel.receive()) is not None:
         if "probe" in order:

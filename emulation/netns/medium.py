@@ -16,6 +16,7 @@ import json
 import select
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from os import read, write
 from pathlib import Path
@@ -24,7 +25,7 @@ from emulation.capture import Captures
 from emulation.medium import Frame, Medium, _Radio, _Transmission
 from emulation.netns import addresses, kernel, port, probe
 from emulation.netns.channel import Channel
-from emulation.netns.fidelity import NEIGHBORS, Tally
+from emulation.netns.fidelity import NEIGHBORS, REACHED, TAKEN, Tally
 from emulation.netns.plan import Plan
 from emulation.netns.port import Devices
 from emulation.realtime import RealTime
@@ -41,7 +42,11 @@ NAP = 0.5  # s of sleep at most
 TICK = 1.0  # s between two records of the traffic
 BEAT = 0.005  # s between two looks at the clock: a frame that waits to be read does not tell since when
 FLUSH = 0.01  # s between two files that are written out, one at a time
+LEAVES = 60.0  # s that the hosts' programs have to end
 GC_THRESHOLD = 50_000
+KNOWN = {b"\x08\x00", b"\x08\x06", b"\x86\xdd"}  # IPv4, ARP, IPv6
+_OUR_PORT, _UDP = wire.PORT.to_bytes(2), 17
+_FRAGMENT, _LATER_FRAGMENT = 0x3FFF, 0x1FFF  # bits of the IPv4 header that any fragment has, and any but the first
 
 
 class FrameCaptures(Captures):
@@ -108,7 +113,13 @@ class Air:
         self._spaces = spaces
         self._channel = channel
         self._hosts = {tap: host for host, tap in enumerate(taps)}
-        self.refused = 0  # frames that a host's device did not take
+        self.refused = 0  # frames that a host's device did not take, or that were too long
+        self._unhandled = [0] * plan.hosts  # frames of which the kernel knows no protocol, and counts as dropped
+        self._up = set(range(plan.hosts)) - plan.late()  # hosts whose radios are on by the scenario
+        self._unplugged: set[int] = set()  # hosts whose interface is down or gone, by what was done there
+        self._disturbed: set[int] = set()  # hosts whose interface ever was
+        self._given: dict[bytes, int] = {}  # Ethernet addresses that hosts gave themselves -> host
+        self._names: dict[int, str] = {}  # of interfaces that were renamed
         self.devices = Devices(plan.ports)
         self.scheduler = RealTime(self._late())
         self._files: list = []
@@ -149,7 +160,8 @@ class Air:
     # ---- making ----------------------------------------------------------------------------------
     def _late(self) -> Callable[[float], None]:
         """What is told how late each action of this process was."""
-        return self._plan.medium.late
+        tally = self._plan.medium
+        return lambda seconds: tally.late(seconds, self.scheduler.time)
 
     def _medium(self) -> Medium:
         plan, scenario = self._plan, self._plan.scenario
@@ -173,7 +185,7 @@ class Air:
         """Records of who is in range are made when the movement changes it: how late was that?"""
         def recording(kind: str, **fields: object) -> None:
             if kind.startswith("radio_") and self.scheduler.time > 0.0 and "from" in fields:
-                tally.late(self.scheduler.elapsed() - self.scheduler.time)
+                tally.late(self.scheduler.elapsed() - self.scheduler.time, self.scheduler.time)
             record(kind, **fields)
         return recording
 
@@ -233,15 +245,21 @@ class Air:
         except BlockingIOError:
             pass
         except OSError:
-            if host not in self.devices.ports:
-                raise
-            self.devices.gone.setdefault(host, self.scheduler.elapsed())
+            if host in self.devices.ports:
+                self.devices.gone.setdefault(host, self.scheduler.elapsed())
+            else:  # the interface has been removed, which its host's kernel tells the supervisor
+                self._plan.poll.unregister(descriptor)
 
     def _take(self, host: int, frame: bytes) -> None:
         """A frame that a host's kernel sends."""
         if host in self.devices.ports and not self._heard_device(host, frame):
             return
+        if len(frame) > port.LONGEST:
+            self.refused += 1
+            return
         to = self._addressee(frame)
+        if to is None and self.scheduler.time > 0.0 and _is_ours(frame, _LATER_FRAGMENT):
+            self._plan.nodes[host].words[TAKEN] += 1
         if to != host:
             self._carrying.transmit(host, to, frame)
 
@@ -256,6 +274,8 @@ class Air:
     def _addressee(self, address: bytes) -> int | None:
         """Whom a frame is for that begins with this address: a host, None for a group, NOBODY for a stranger."""
         to = addresses.host_of(address, self._plan.hosts)
+        if to is not None and self._given:
+            to = self._given.get(bytes(address[:6]), addresses.NOBODY if to in self._given.values() else to)
         return self.devices.host_of(address[:6], to) if to == addresses.NOBODY else to
 
     def _deliver(self, receiver: int, sender: int, frame: bytes) -> None:
@@ -263,6 +283,10 @@ class Air:
             write(self._taps[receiver], frame)
         except OSError:
             self.refused += 1
+            return
+        self._unhandled[receiver] += frame[12:14] not in KNOWN
+        if self.scheduler.time > 0.0 and _is_ours(frame, _FRAGMENT):
+            self._plan.nodes[receiver].words[REACHED] += 1
 
     def _discard(self) -> None:
         """What the kernels sent before the run began is none of it."""
@@ -282,33 +306,67 @@ class Air:
         if order is None or "end" in order:
             self._running = False
             return
+        host, fields = order["host"], order["fields"]
         if "record" in order:  # before what follows from it, as in the simulator
-            self._record(order["record"], host=order["host"], **order["fields"])
-        act = {"up": self.medium.host_up, "leave": self.medium.host_leaves, "down": self.medium.host_down}
-        if order["do"] in act:
-            act[order["do"]](order["host"])
+            self._record(order["record"], host=host, **fields)
+        self._act(order["do"], host, fields)
 
-    def drops(self) -> dict[str, int]:
+    def _act(self, what: str, host: int, fields: dict[str, object]) -> None:
+        """A radio is on while the scenario has its host up and its interface is not down."""
+        if what == "station":
+            self._given = {known: other for known, other in self._given.items() if other != host}
+            self._given.setdefault(bytes.fromhex(fields["address"].replace(":", "")), host)
+        elif what == "name":
+            self._names[host] = fields["name"]
+        elif what == "unplug":
+            self._unplugged.add(host)
+            self._disturbed.add(host)
+            self._switch_interface(host, False)
+        elif what == "plug":
+            self._unplugged.discard(host)
+            if host in self._up:
+                self._switch_interface(host, True)
+        elif what == "up":
+            self._up.add(host)
+            if host not in self._unplugged:
+                self.medium.host_up(host)
+        elif what in ("leave", "down"):
+            self._up.discard(host)
+            (self.medium.host_leaves if what == "leave" else self.medium.host_down)(host)
+
+    def _switch_interface(self, host: int, on: bool) -> None:
+        """An interface was put on or off inside its host."""
+        (self.medium.host_up if on else self.medium.host_down)(host)
+
+    def drops(self) -> dict[str, object]:
         """What the kernels of all hosts dropped: datagrams at full sockets, frames at full devices."""
-        sockets = devices = 0
-        for space in self._spaces:
+        sockets, devices = [0] * len(self._spaces), 0
+        for host, space in enumerate(self._spaces):
             if space < 0:
                 continue  # a real device's host
             kernel.setns(space, kernel.CLONE_NEWNET)
             snmp = [line.split()[1:] for line in Path("/proc/self/net/snmp").read_text().splitlines()
                     if line.startswith("Udp:")]
-            sockets += int(dict(zip(*snmp, strict=True)).get("RcvbufErrors", 0))
-            devices += self._dropped()
-        return {"socket_drops": sockets, "device_drops": devices}
+            sockets[host] = int(dict(zip(*snmp, strict=True)).get("RcvbufErrors", 0))
+            if host not in self._disturbed:  # an interface that goes down drops what is on its way, and late is nobody
+                with suppress(OSError):  # removed in the last moment
+                    devices += max(self._dropped(self._names.get(host, addresses.INTERFACE)) - self._unhandled[host], 0)
+        return {"socket_drops": sum(sockets), "device_drops": devices, "socket_drops_of": sockets}
 
-    def _dropped(self) -> int:
-        """Frames that the device of this namespace dropped in both directions."""
+    def _dropped(self, interface: str) -> int:
+        """Frames that the device of this name in this namespace dropped in both directions. Raises OSError."""
         for line in Path("/proc/self/net/dev").read_text().splitlines():
             name, _, counts = line.partition(":")
-            if name.strip() == addresses.INTERFACE:
+            if name.strip() == interface:
                 numbers = counts.split()
                 return int(numbers[3]) + int(numbers[11])
         return 0
+
+
+def _is_ours(frame: bytes, cut: int) -> bool:
+    """Whether an Ethernet frame holds a datagram of our nodes; `cut`: what tells of a fragment that is none."""
+    return (frame[36:38] == _OUR_PORT and frame[12:14] == b"\x08\x00" and frame[23] == _UDP
+            and not int.from_bytes(frame[20:22]) & cut)
 
 
 def run(plan: Plan, taps: list[int], spaces: list[int], channel: Channel) -> None:
@@ -330,3 +388,5 @@ def run(plan: Plan, taps: list[int], spaces: list[int], channel: Channel) -> Non
     report |= {"receptions": air.medium.receptions, "ended": air.scheduler.now(), "tap_refused": air.refused,
                "ports": air.devices.told(), "disturbances": air.devices.disturbances(), **air.drops()}
     channel.send({"report": {**report, "processor": processor, "whole_processor": time.process_time()}})
+    while channel.receive(LEAVES):
+        pass  # the hosts have their interfaces until their programs have ended, and the channel is closed

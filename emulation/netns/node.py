@@ -19,7 +19,17 @@ from emulation import chance, devices
 from emulation.clock import Clock
 from emulation.netns import addresses, kernel
 from emulation.netns.channel import Channel
-from emulation.netns.fidelity import DELIVERED, PUBLISHED, RECORDS_LOST, SETTING_UP, UNSENT
+from emulation.netns.fidelity import (
+    CALLED,
+    DELIVERED,
+    HEARD,
+    PUBLISHED,
+    RECORDS_LOST,
+    REFUSED,
+    SEEN,
+    SETTING_UP,
+    UNSENT,
+)
 from emulation.netns.plan import Plan
 from emulation.workload import Workload
 from node import daemon, wire
@@ -30,6 +40,7 @@ from node.roaming.device import Device
 
 ENDS = signal.SIGUSR1  # tells a node that the run is over
 COUNT = 0.5  # s between two looks at what was lost
+CLOCKS_AGREE = 0.005  # s: further apart, somebody has set the wall clock between two readings, or we were kept waiting
 
 
 class _Records(daemon.Records):
@@ -59,16 +70,17 @@ async def _live(plan: Plan, host: int, epoch: int, began: float | None, channel:
         first = began is None
         if first:
             began = await _told(channel)
-        wall = time.time() - (time.monotonic() - began)
-        port = _port(replace(settings, began=wall), radio, epoch, plan)
-        broker = _node(plan, settings, port)
+        port = _port(settings, radio, epoch, plan, began)
+        journal = settings.journal and daemon.Journal(settings.journal)
+        broker = _node(plan, settings, port, journal)
         control = Control(settings.control, broker, port.tick)
-        client = _Client(plan, host, port, broker)
+        client = _Client(plan, host, port, broker, journal)
         if first:
             await trio.sleep(max(began - time.monotonic(), 0.0))
             tally.late(time.monotonic() - began)
         tally.words[SETTING_UP] += time.process_time_ns()
-        await daemon.serve(port, broker, control, client.drive, client.count, client.end, started=client.start)
+        await daemon.serve(port, broker, control, client.drive, client.count, client.end,
+                           lambda: radio.follow(port.tick), started=client.start)
     finally:
         if control is not None:
             control.close()
@@ -76,12 +88,12 @@ async def _live(plan: Plan, host: int, epoch: int, began: float | None, channel:
     port.records.close()
 
 
-def _node(plan: Plan, settings: daemon.Settings, port: daemon.Port) -> Broker | Device:
+def _node(plan: Plan, settings: daemon.Settings, port: daemon.Port, journal: daemon.Journal | None) -> Broker | Device:
     """The host's broker, or its device if the host roams."""
     if settings.node in plan.scenario.workload.roam:
         return Device(settings.node, port.epoch, settings.config, port, port.radio.learning(wire.decode),
                       devices.key(plan.scenario.run.seed, settings.node))
-    return daemon.make_broker(settings, port, settings.journal and daemon.Journal(settings.journal))
+    return daemon.make_broker(settings, port, journal)
 
 
 async def _told(channel: Channel) -> float:
@@ -94,9 +106,14 @@ async def _told(channel: Channel) -> float:
     return answer["began"]
 
 
-def _port(settings: daemon.Settings, radio: daemon.Radio, epoch: int, plan: Plan) -> daemon.Port:
+def _port(settings: daemon.Settings, radio: daemon.Radio, epoch: int, plan: Plan, began: float) -> daemon.Port:
+    """A port whose time counts from `began` of the monotonic clock, whoever sets the wall clock meanwhile."""
     tally = plan.nodes[settings.node]
-    port = daemon.Port(settings, radio, epoch)
+    wrong = 1.0
+    while abs(wrong) > CLOCKS_AGREE:
+        wall = time.time() - (time.monotonic() - began)
+        port = daemon.Port(replace(settings, began=wall), radio, epoch)
+        wrong = port.tick() - (time.monotonic() - began)
     port.random = chance.stream(plan.scenario.run.seed, "node", settings.node, epoch)
     port.records = _Records(Path("nodes", f"{settings.node}.jsonl"), settings.node)
     port.late = lambda seconds: tally.late_at(port.now(), seconds)
@@ -121,9 +138,11 @@ class _Workload(Workload):
 class _Client:
     """The host's client: the same plan as in `sim`, from the same random streams, at the clock's times."""
 
-    def __init__(self, plan: Plan, host: int, port: daemon.Port, broker: Broker) -> None:
-        self._host, self._port, self._broker = host, port, broker
+    def __init__(self, plan: Plan, host: int, port: daemon.Port, broker: Broker,
+                 journal: daemon.Journal | None) -> None:
+        self._host, self._port, self._broker, self._journal = host, port, broker, journal
         self._tally = plan.nodes[host]
+        self._before = {k: self._tally.words[k] for k in (RECORDS_LOST, UNSENT, REFUSED, CALLED, HEARD)}  # in former lives
         self._clock = Clock()
         self._up = False
         scenario = plan.scenario
@@ -153,13 +172,24 @@ class _Client:
             await anext(signals)
             self._port.tick()
             self._broker.flush_records()
+            self._count()
             os._exit(0)  # every record is in its file already
 
     async def count(self) -> None:
-        """What was lost, where the supervisor sees it."""
-        words = self._tally.words
-        before = words[RECORDS_LOST], words[UNSENT]  # in former lives
+        """What was lost, where the supervisor sees it, and that this process runs; a look that was missed is not made up
+        for."""
+        due = self._port.tick()
         while True:
-            words[RECORDS_LOST] = before[0] + self._port.records.lost
-            words[UNSENT] = before[1] + self._port.radio.unsent
-            await trio.sleep(COUNT)
+            now = self._port.tick()
+            self._tally.late_at(now, now - due)
+            self._count()
+            due = max(due + COUNT, now)
+            await trio.sleep(due - now)
+
+    def _count(self) -> None:
+        words, port = self._tally.words, self._port
+        ended = self._journal is not None and self._journal.ended  # with a line that could not be written
+        for k, count in ((RECORDS_LOST, port.records.lost + ended), (UNSENT, port.radio.unsent),
+                         (REFUSED, port.radio.refused), (CALLED, port.radio.called), (HEARD, port.radio.heard)):
+            words[k] = self._before[k] + count
+        words[SEEN] = int(port.now() * 1e9)

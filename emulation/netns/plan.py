@@ -24,6 +24,8 @@ class Device(NamedTuple):
     air: type  # emulation.netns.medium.Air, or one of its kind
     begin: Callable[[Plan], None] = nothing  # what there must be before any host is made
     inside: bool = False  # a real device's interface is moved into a namespace of its host
+    switches: bool = False  # a radio that the scenario switches off is an interface that is down, as its host sees it
+    compares: bool = False  # the medium counts the datagrams that pass between nodes and their interfaces
     edge: float = 0.0  # share of the range, about it, within which two hosts may hear each other or not
 
 
@@ -40,11 +42,12 @@ class Plan:
     nodes: list[Tally] = field(init=False)  # by host
     medium: Tally = field(init=False)
     positions: Tally = field(init=False)
+    supervisor: Tally = field(init=False)
     poll: select.epoll = field(init=False)  # the medium's; made early, for its number must be below 1024
 
     def __post_init__(self) -> None:
         self.poll = select.epoll()
-        *self.nodes, self.medium, self.positions = tallies(self.hosts + 2)
+        *self.nodes, self.medium, self.positions, self.supervisor = tallies(self.hosts + 3)
 
     @property
     def hosts(self) -> int:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from emulation.netns import host as host_process
 from emulation.netns import kernel, port
 from emulation.netns.channel import Channel, close_all_but
-from emulation.netns.fidelity import THAWED
-from emulation.netns.node import ENDS
+from emulation.netns.fidelity import SEEN, THAWED, few
+from emulation.netns.node import COUNT, ENDS
 from emulation.netns.plan import Plan
 
 PATIENCE = 60.0  # s for any answer before the run
@@ -64,13 +64,15 @@ class Host:
     channel: Channel | None = None  # to the node's process until the run begins
     space: int = -1  # its network namespace; none for a real device
     tap: int = -1
+    watch: int = -1  # by which its kernel tells of its interfaces
     epoch: int = 0  # of its node's latest life
     node: int | None = None  # pid, while its life is wanted
     leaving: int | None = None  # pid of a node that was told to stop
     command: int | None = None
     spoken: Channel | None = None  # from the command, until it has become it
     again: bool = False  # to start when the node that is leaving has left
-
+    since: float = 0.0  # s of the run, when this life began
+    told: float = 0.0  # s of the run, when it was told to stop
     up: bool = False  # its radio is on and its programs are wanted
     frozen: bool = False
 
@@ -97,6 +99,8 @@ class Hosts:
         self._began = 0.0
         self.all = [Host(number) for number in range(plan.hosts)]
         self.disturbances: list[str] = []
+        self.started: Callable[[int], None] = lambda number: None  # told of each further life of a host
+        self._halted: dict[int, tuple[Host, str, float]] = {}  # processes that somebody has stopped: whose, what, since when
 
     # ---- before the run --------------------------------------------------------------------------
     def make(self) -> None:
@@ -115,7 +119,7 @@ class Hosts:
                 keep=plan.stations[host.number:host.number + 1])
         for host in made:
             self.answer(host, "made")
-            host.tap, host.space = host.channel.descriptors
+            host.tap, host.space, host.watch = host.channel.descriptors
 
     def answer(self, host: Host, key: str) -> dict:
         """What a host's process says, which must hold `key`. Raises Failed."""
@@ -162,9 +166,10 @@ class Hosts:
         if host.leaving is not None:
             host.again = True
         elif not host.up:
-            host.up = True
+            host.up, host.since = True, self._now()
             host.epoch += 1
             self._tell(number, "up", "host_up", epoch=host.epoch)
+            self.started(number)
             if self._has_node(host):
                 plan, epoch, began, space = self._plan, host.epoch, self._began, host.space
                 host.node, channel = fork(
@@ -184,6 +189,7 @@ class Hosts:
             _kill(pid, signal.SIGCONT)
         host.node, host.leaving, host.command = None, host.node, None
         host.up = host.frozen = False
+        host.told = self._now()
 
     def crash(self, number: int) -> None:
         """The host is gone from one instant to the next."""
@@ -198,12 +204,16 @@ class Hosts:
 
     def freeze(self, number: int) -> None:
         """Nothing of the host's runs until `thaw`; its radio and its kernel go on."""
+        if not self.all[number].up:
+            return  # its node has died, which is told
         self.all[number].frozen = True
         for pid in self.all[number].pids():
             _kill(pid, signal.SIGSTOP)
         self._tell(number, "nothing", "host_frozen")
 
     def thaw(self, number: int) -> None:
+        if not self.all[number].frozen:
+            return
         self.all[number].frozen = False
         self._plan.nodes[number].words[THAWED] = int(self._now() * 1e9)
         for pid in self.all[number].pids():
@@ -212,10 +222,17 @@ class Hosts:
 
     # ---- ends ------------------------------------------------------------------------------------
     def ended(self, pid: int, status: int) -> None:
-        """A process of this pid namespace has ended."""
+        """A process of this pid namespace has ended, or was stopped where it was, or goes on."""
         host = next((host for host in self.all if pid in host.pids()), None)
         if host is None:
             return  # struck by a fault, or a program's own child
+        if os.WIFSTOPPED(status):
+            if not host.frozen and pid not in self._halted:
+                self._halted[pid] = host, "command" if pid == host.command else "node", self._now()
+            return
+        self._goes_on(pid, f"{self._now():.1f} s")
+        if os.WIFCONTINUED(status):
+            return
         code = os.waitstatus_to_exitcode(status)
         if pid == host.leaving:
             host.leaving = None
@@ -232,6 +249,27 @@ class Hosts:
         else:
             host.command = None
             self._command_ended(host, code)
+
+    def _goes_on(self, pid: int, until: str) -> None:
+        """A process that somebody had stopped runs again, or has ended."""
+        host, what, since = self._halted.pop(pid, (None, "", 0.0))
+        if host is not None and self._now() - since > self._plan.scenario.run.fidelity.stall:
+            self.disturbances.append(f"host {host.number}'s {what} was stopped from outside (SIGSTOP) from {since:.1f} s to "
+                                     f"{until}")
+
+    def last_look(self) -> None:
+        """The run ends: what does not end or stands still tells nothing of it itself."""
+        for pid in list(self._halted):
+            self._goes_on(pid, "the end")
+        now, patience = self._now(), self._plan.scenario.run.fidelity.stall
+        for host in self.all:
+            if host.leaving is not None and now - host.told > patience:
+                self.disturbances.append(f"host {host.number}'s node was told to stop at {host.told:.1f} s and had not at "
+                                         "the end")
+            tally = self._plan.nodes[host.number]
+            last = max(host.since, tally.words[SEEN] * 1e-9, tally.words[THAWED] * 1e-9) + COUNT
+            if host.node is not None and not host.frozen and now > last:
+                tally.late(now - last, last)
 
     def _command_ended(self, host: Host, code: int) -> None:
         spoken = (host.spoken.receive(0.0) if host.spoken else None) or {}
@@ -257,7 +295,7 @@ class Hosts:
         deadline = time.monotonic() + grace
         while left and time.monotonic() < deadline:
             time.sleep(0.02)
-            left -= {pid for pid, _ in reaped()}
+            left -= {pid for pid, status in reaped() if not os.WIFSTOPPED(status) and not os.WIFCONTINUED(status)}
         for pid in left:
             _kill(pid, signal.SIGKILL)
         wait_for(left)
@@ -269,8 +307,7 @@ class Hosts:
 
     def told(self) -> list[str]:
         """The disturbances, not more than a person reads."""
-        more = len(self.disturbances) - MOST_TOLD
-        return self.disturbances[:MOST_TOLD] + ([f"and {more} more such ends"] if more > 0 else [])
+        return few(self.disturbances, "such ends", MOST_TOLD)
 
     # ---- programs --------------------------------------------------------------------------------
     def _has_node(self, host: Host) -> bool:
@@ -288,11 +325,11 @@ class Hosts:
 
 
 def reaped() -> list[tuple[int, int]]:
-    """(pid, status) of the processes that ended since the last call."""
+    """(pid, status) of the processes that ended since the last call, or were stopped by a signal, or continued."""
     found = []
     while True:
         try:
-            pid, status = os.waitpid(-1, os.WNOHANG)
+            pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
         except ChildProcessError:
             return found
         if pid == 0:

@@ -22,4 +22,4 @@ def _open() -> int:
     return kernel.open_tap(addresses.INTERFACE, addresses.INDEX)
 
 
-DEVICE = Device(check, make, medium.Air)
+DEVICE = Device(check, make, medium.Air, compares=True)

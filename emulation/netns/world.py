@@ -1,7 +1,9 @@
 """A run in the world `netns` from the caller's side: the run directory, progress, Ctrl-C, the last word."""
 from __future__ import annotations
 
+import contextlib
 import gc
+import io
 import os
 import shutil
 import signal
@@ -11,6 +13,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+import topologies
 from emulation import rundir, runner
 from emulation.neighborhood import TRUTH_INTERVAL
 from emulation.netns import addresses, kernel, netlink, port, tap
@@ -99,7 +102,7 @@ def run(scenario, out: Path | None = None, progress: Callable[[runner.Progress],
     WorldError for one that did not even begin, mobility.TraceError and rundir.RunDirError.
     """
     check(scenario)
-    movement = scenario.movement()
+    movement, remarks = scenario.movement(), topologies.notes(scenario)
     expected = forecast(scenario, movement)
     say(str(expected))
     if warning := _crowded_tables(scenario):
@@ -135,7 +138,7 @@ def run(scenario, out: Path | None = None, progress: Callable[[runner.Progress],
         directory.finish(outcome, caller.now, reason, epoch=caller.epoch,
                          truth={"link_exists": LINK_EXISTS, "looked_every": TRUTH_INTERVAL},
                          fidelity={**caller.fidelity, "expected_processors": round(expected.processors, 2)},
-                         limits=scenario.run.fidelity.model_dump(), workload=caller.workload)
+                         limits=scenario.run.fidelity.model_dump(), workload=caller.workload, notes=remarks)
     return path
 
 
@@ -253,6 +256,19 @@ def _start(plan: Plan, channel: Channel) -> int:
         os._exit(1)
 
 
+class _Log(io.TextIOWrapper):
+    """hosts.log for all processes of a run: a full disk takes its lines, and ends nobody."""
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            return super().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            super().flush()
+
+
 def _supervise(plan: Plan, channel: Channel) -> None:
     """The supervisor's process, to its end."""
     try:
@@ -261,7 +277,7 @@ def _supervise(plan: Plan, channel: Channel) -> None:
         null = os.open(os.devnull, os.O_RDONLY)
         for descriptor, at in ((null, 0), (log, 1), (log, 2)):
             os.dup2(descriptor, at)
-        sys.stdout = sys.stderr = open(2, "w", buffering=1, closefd=False)
+        sys.stdout = sys.stderr = _Log(open(2, "wb", buffering=0, closefd=False), line_buffering=True, errors="replace")
         close_all_but({channel.fileno(), plan.poll.fileno()})
         Supervisor(plan, channel).run()
     except Failed as error:

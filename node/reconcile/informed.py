@@ -115,15 +115,20 @@ class Informed(Notified):
         if route[0] not in rid[:2] or not message.part < message.parts:
             self._core.dropped("bad_path")
             return
-        word = self._words.setdefault(rid, {})
+        word = self._word_of(rid)
         word[message.part] = message.filters
-        if len(word) < message.parts:
-            word = None
+        if len(word) >= message.parts:
+            word[-1] = ()  # complete
+            self._try_words(rid)
+
+    def _word_of(self, rid: LinkId) -> dict[int, tuple[FilterHash, ...]]:
+        """The parts of an ACTIVATE that are here; of too many reconfigurations, the one heard of longest ago is
+        forgotten."""
+        word = self._words.setdefault(rid, {})
+        self._words.move_to_end(rid)
         if len(self._words) > WORDS:
             self._words.popitem(last=False)
-        if word is not None:
-            self._words[rid][-1] = ()  # complete
-            self._try_words(rid)
+        return word
 
     def _try_words(self, rid: LinkId) -> None:
         """Activate the link that waits for this ACTIVATE, when both are here."""

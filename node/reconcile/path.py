@@ -229,7 +229,9 @@ class ReconfigurationPath(Informed):
         if new in self._waiting:
             self._activate(new, (), "refused")
         elif self._me in new[:2]:
-            self._words[rid] = {-1: ()}  # an ACTIVATE to self, for when the link opens
+            word = self._word_of(rid)  # an ACTIVATE to self, for when the link opens
+            word.clear()
+            word[-1] = ()
         else:
             self._inform(rid, new, path)
 

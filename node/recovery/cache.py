@@ -89,7 +89,9 @@ class Cache:
                 break
             if wanted.matches(event.attributes):
                 fresh.append(name)
-        found = {name: None for name in found if name in self._entries} | dict.fromkeys(reversed(fresh))
+        # an event that went and came again since then is among the fresh ones
+        found = {name: None for name in found if (entry := self._entries.get(name)) and entry[3] <= before}
+        found |= dict.fromkeys(reversed(fresh))
         self._scans[wanted.hash] = self._serial, found
         if len(self._scans) > SCANS:
             self._scans.popitem(last=False)

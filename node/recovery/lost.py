@@ -33,6 +33,7 @@ class Lost:
         return number in self._entries
 
     def add(self, number: Number) -> None:
+        self._expire()  # one whose patience has ended is a new loss when it is noticed again
         if number not in self._entries:
             if len(self._entries) >= MOST:
                 self._give_up(next(iter(self._entries)))

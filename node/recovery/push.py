@@ -69,6 +69,7 @@ class Push(Gossip):
             entry[1] += 1
             if now - entry[2] >= pause:
                 entry[2] = now
+                self._missed.move_to_end(name)  # those not asked for lately make room
                 wanted.append(name)
         while len(self._missed) > REMEMBERED:
             self._missed.popitem(last=False)

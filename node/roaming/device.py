@@ -28,7 +28,8 @@ HOLDERS = 8  # brokers that may hold events for this device
 ASK_WAITS = (0.05, 0.1, 0.2, 0.4)  # s for the answer to each ATTACH
 LEAVE_WAITS = (0.05, 0.1)  # s for the answer to each MOVE_OUT but the last
 UNWANTED = 64  # hashes in one UNWANT
-MOST_DATAGRAMS = 2**32 - 1
+# of one life, as of a broker's (node/broker.py)
+MOST_DATAGRAMS, DATAGRAMS = 2**32 - 1, "datagrams of one life"
 
 
 class Attachment:
@@ -61,6 +62,7 @@ class Device:
         self._secret = config.secret.encode()
         self._key = key or env.random.randbytes(16)
         self._running = False
+        self._spent = False  # that all datagrams of this life are sent was recorded
         self._resting = False  # moved out by its program: attach to nobody
         self._traffic = Traffic(self)
         self.links = Links(self)
@@ -93,6 +95,8 @@ class Device:
         if self._at is not None and self._at.link is not None:
             self.unicast(self._at.broker.node, wire.MoveOut(self._at.nonce, True))
             self._leave("stopped", announced=True)
+        for event in self._outbox.clear():
+            self._unpublished(name(event), "stopped")
         self._traffic.report()
         self.env.record("node_stopped", epoch=self.me.epoch)
         self._running = False
@@ -159,12 +163,21 @@ class Device:
 
     # ---- what the parts ask of their core -----------------------------------------------------
     def broadcast(self, *messages: wire.Message) -> None:
-        if self._running and self.counter < MOST_DATAGRAMS:
+        if self._running and self._may_send():
             self.env.broadcast(self._datagram(messages))
 
     def unicast(self, to: NodeId, *messages: wire.Message) -> None:
-        if self._running and self.counter < MOST_DATAGRAMS:
+        if self._running and self._may_send():
             self.env.unicast(to, self._datagram(messages))
+
+    def _may_send(self) -> bool:
+        """As `broker.Broker`: whether the counter of datagrams goes on; the device is silent once it does not."""
+        if self.counter < MOST_DATAGRAMS:
+            return True
+        if not self._spent:
+            self._spent = True
+            self.env.record("refused", what=DATAGRAMS, limit=MOST_DATAGRAMS)
+        return False
 
     def _datagram(self, messages: tuple[wire.Message, ...]) -> bytes:
         self.counter += 1

@@ -325,6 +325,11 @@ class Handoffs:
             return []
         return stopped.events
 
+    def stop(self) -> None:
+        """The broker ends its life in order."""
+        for device, stopped in self._stopped.items():
+            self._drop(device, stopped, "broker_stopped")
+
     def _expire(self) -> None:
         now = self._env.now()
         for device in [device for device, stopped in self._stopped.items() if stopped.until <= now + 1e-9]:

@@ -64,6 +64,7 @@ class Session:
 
     def _remember(self, event: EventId) -> None:
         self._recent[event] = None
+        self._recent.move_to_end(event)
         if len(self._recent) > RECENT:
             self._recent.popitem(last=False)
 

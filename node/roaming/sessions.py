@@ -50,9 +50,14 @@ class Sessions:
         self.link_messages = self.handoffs.link_messages
 
     def stop(self) -> None:
-        """The broker ends its life in order: attached devices are told."""
+        """The broker ends its life in order: attached devices are told, and what it holds for any is lost."""
         for link, session in self.links.items():
             self._core.unicast(session.device, wire.Reset(link.nonce))
+        for session in self.of.values():
+            for event in session.buffer.events():
+                self._env.record("buffer_dropped", device=session.device, event=str(name(event)),
+                                 reason="broker_stopped")
+        self.handoffs.stop()
 
     # ---- attaching ------------------------------------------------------------------------------
     def _attach(self, sender: Peer, message: wire.Attach) -> None:

@@ -264,6 +264,7 @@ class SubscriptionForwarding(Strategy):
     def subscribed(self, link: LinkId, filters: Iterable[Filter]) -> None:
         """The far end of the link wants these."""
         if link not in self.links:
+            self._core.dropped("dead_link")
             return
         for wanted in filters:
             self.enter(link, wanted)
@@ -272,6 +273,7 @@ class SubscriptionForwarding(Strategy):
 
     def _unsub_received(self, link: LinkId, message: wire.Unsub) -> None:
         if link not in self.links:
+            self._core.dropped("dead_link")
             return
         self.erase(link, message.filters)
         self.flush()

@@ -108,6 +108,7 @@ class Resync:
 
     def snapshot_received(self, link: LinkId, message: wire.Snapshot) -> None:
         if link not in self._routing.links:
+            self._core.dropped("dead_link")
             return
         state = self._state(link)
         if message.part == 0:

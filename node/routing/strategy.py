@@ -80,6 +80,7 @@ class Strategy:
 
     def _event_received(self, link: LinkId, event: wire.Event) -> None:
         if link not in self.links:
+            self._core.dropped("dead_link")
             return
         if not self._seen.first_time(event[0], event[1], event[2]):
             if not self._quiet:

@@ -277,6 +277,11 @@ class Journal:
         except OSError as error:
             self._end(error.strerror)
 
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more is written."""
+        return self._file is None
+
     def sync(self) -> None:
         """What was written is on the disk when this returns; called from a thread."""
         file = self._file

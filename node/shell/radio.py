@@ -33,6 +33,8 @@ class Radio:
 
     def __init__(self, settings: Settings) -> None:
         self.unsent = 0
+        self.refused = 0  # of these: by the kernel, not for want of an address
+        self.called = self.heard = 0  # broadcasts that the kernel took, datagrams of others
         self.interface = named(settings.interface, settings.address)
         self.record: Callable[..., None] | None = None  # for a field node: what the shell itself has to say
         self._family = settings.family
@@ -55,7 +57,7 @@ class Radio:
             self._echoes[datagram] = None
             if len(self._echoes) > ECHOES:
                 del self._echoes[next(iter(self._echoes))]
-        self._send(datagram, self.broadcast_address)
+        self.called += self._send(datagram, self.broadcast_address)
         if self.record is not None and (counter := _HEADER.unpack_from(datagram)[-1]) % SAMPLE == 0:
             self.record("datagram_sent", counter=counter)
 
@@ -66,13 +68,17 @@ class Radio:
         else:
             self._send(datagram, known[2])
 
-    def _send(self, datagram: bytes, address: str) -> None:
+    def _send(self, datagram: bytes, address: str) -> bool:
+        """Whether the kernel took it."""
         try:
             self._socket.sendto(datagram, (address, self._port, *self._scope))
         except OSError as error:  # a full queue, an interface that is down, a route that went
             if not self.unsent and not isinstance(error, BlockingIOError):
                 say(f"{self.interface}: cannot send to {address} ({error.strerror}); going on")
             self.unsent += 1
+            self.refused += 1
+            return False
+        return True
 
     # ---- receiving ------------------------------------------------------------------------------
     async def wait(self) -> None:
@@ -95,6 +101,7 @@ class Radio:
                 return False
             if self._from == self.address and source_port == self._port and datagram in self._echoes:
                 continue
+            self.heard += 1
             port.tick()
             broker.datagram_received(datagram)
         return True

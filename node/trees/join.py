@@ -341,6 +341,7 @@ class Join:
 
     def _remember(self, key: tuple[NodeId, int], crossing: _Crossing) -> None:
         self._crossings[key] = crossing
+        self._crossings.move_to_end(key)  # one that was granted just now is needed longest
         if len(self._crossings) > REMEMBERED:
             self._crossings.popitem(last=False)
 

@@ -53,6 +53,13 @@ def test_a_manifest_that_cannot_be_read_is_a_note(tmp_path, text):
     assert math.isnan(run.ended) and any("did not end in order" in note for note in run.notes)
 
 
+def test_what_befell_a_run_in_real_time_is_among_its_notes(tmp_path):
+    told = "host 3's wlan0 was down from 5.50 s to the end"
+    assert told in read(directory(tmp_path, SCENARIO, json.dumps({"fidelity": {"notes": [told]}}))).notes
+    for value in (None, told, {"notes": told}, 3):
+        assert told not in read(directory(tmp_path, SCENARIO, json.dumps({"fidelity": {"notes": value}}))).notes
+
+
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 def test_any_value_in_the_manifest(tmp_path, value):
     for key in ("outcome", "ended", "fidelity", "reason", "world"):

@@ -1,7 +1,8 @@
 """Every speed that docs/performance.md states, measured again; prints its tables in Markdown.
 
-Run by name, on a machine that does nothing else: python tests/bench/all.py [--write]
-With --write they take the place of the tables in the page. Times are of the processor, one core.
+Run by name, on a machine that does nothing else: python tests/bench/all.py [--write [bench_X.py]]
+With --write they take the place of the tables in the page; with a benchmark's name only the rows that it
+tells more of are measured, and take the place of theirs. Times are of the processor, one core.
 """
 from __future__ import annotations
 
@@ -44,6 +45,10 @@ def matching() -> Iterator[Row]:
     found = bench_filters.measure(bench_filters.selective, bench_filters.EVENTS)
     yield ("events matched against 10,000 filters of 3 constraints, a selective equality", "20,000 /s",
            f"{found['rate']:,.0f} /s", "bench_filters.py")
+    rates = [f"{bench_filters.measure(make, bench_filters.EVENTS // 4)['rate']:,.0f}"
+             for make in (bench_filters.ranges, bench_filters.windows)]
+    yield ("the same, nothing but ranges: a bound on each of three attributes, and narrow spans of one",
+           "50,000 /s", f"{' and '.join(rates)} /s", "bench_filters.py")
 
 
 def traces() -> Iterator[Row]:
@@ -92,7 +97,27 @@ def _processor() -> str:
     return "unknown processor"
 
 
+def _write_rows(name: str) -> None:
+    """Measure the rows of one benchmark again and put them where they stand in the page."""
+    rows = {"bench_sim.py": simulator, "bench_wire.py": codec, "bench_filters.py": matching,
+            "bench_bonnmotion.py": traces, "bench_overlay.py": evaluation}
+    if name not in rows:
+        raise SystemExit(f"{name}: no benchmark with rows in {PAGE.name}; those are {', '.join(rows)}")
+    end = f"| `tests/bench/{name}` |\n"
+    load = os.getloadavg()[0]  # the page tells the one of the whole
+    told = f" at a load of {load:.0f}" if load > 1 else ""
+    fresh = [f"| {what} | {target} | {measured}{told} {end}" for what, target, measured, _ in rows[name]()]
+    print("".join(fresh), end="")
+    lines = PAGE.read_text(encoding="utf-8").splitlines(keepends=True)
+    at = next(number for number, line in enumerate(lines) if line.endswith(end))
+    others = [line for line in lines if not line.endswith(end)]
+    PAGE.write_text("".join(others[:at] + fresh + others[at:]), encoding="utf-8")
+
+
 def main() -> None:
+    if sys.argv[1:2] == ["--write"] and len(sys.argv) == 3:
+        _write_rows(sys.argv[2])
+        return
     text = ""
     for piece in tables():
         print(piece, end="", flush=True)

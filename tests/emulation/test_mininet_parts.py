@@ -39,6 +39,8 @@ world = "mininet"
 [run.fidelity]
 nodes = 60
 positions = 60
+host = 60
+stall = 60
 [mobility]
 model = "static"
 positions = [[0, 0], [100, 0], [50, 80]]
@@ -211,6 +213,7 @@ def test_a_run_moves_captures_and_strikes_its_faults(tmp_path):
     assert process.returncode == 0, said + log
     manifest = runs.manifest(out)
     fidelity = manifest["fidelity"]
+    assert fidelity["notes"] == []  # the scenario's own faults switch its radio
     assert manifest["world"] == "mininet" and fidelity["valid"] and fidelity["medium"]["samples"] == 0
     assert 0 < fidelity["positions"]["samples"] <= 46 and fidelity["receptions"] > 50
     assert {(r["from"], r["to"]) for r in runs.of_kind(out, "radio_down")} == {(0, 2), (2, 0), (1, 2), (2, 1)}

@@ -18,6 +18,7 @@ from emulation.medium import propagation_of
 from emulation.netns import addresses, fidelity, forecast, kernel, netlink, probe
 from emulation.netns.channel import Channel
 from emulation.netns.live import LiveRun, NotLive
+from emulation.netns.supervisor import clocks_said
 from emulation.realtime import RealTime
 from tests.emulation.air import line, standing
 from topologies.scenario import Fidelity, LogDistanceRadio, RadioLink, UnitDiskRadio
@@ -70,11 +71,66 @@ def test_percentiles_are_known_to_a_tenth(values):
 def test_tallies_are_shared_by_forked_processes():
     tallies = fidelity.tallies(1)
     if (child := os.fork()) == 0:
-        tallies[0].late(0.5)
+        tallies[0].late(0.5, 7.25)
         os.kill(os.getpid(), 9)
     os.waitpid(child, 0)
-    assert fidelity.lateness(tallies)["worst"] == pytest.approx(0.5)
-    assert fidelity.lateness(fidelity.tallies(1)) == {"samples": 0, "median": None, "p99": None, "worst": None}
+    found = fidelity.lateness(tallies)
+    assert found["worst"] == pytest.approx(0.5) and found["worst_from"] == pytest.approx(7.25)
+    assert fidelity.lateness(fidelity.tallies(1)) == {"samples": 0, "median": None, "p99": None, "worst": None,
+                                                      "worst_from": None}
+
+
+def test_that_the_scenario_froze_a_host_does_not_make_it_late():
+    tally, = fidelity.tallies(1)
+    tally.words[fidelity.THAWED] = 30 * 10**9
+    tally.late_at(30.5, 10.0)  # due at 20.5 s, while it was frozen
+    assert tally.worst == pytest.approx(0.5) and tally.worst_from == pytest.approx(30.0)
+    tally.late_at(50.0, 2.0)
+    assert tally.worst == pytest.approx(2.0) and tally.worst_from == pytest.approx(48.0)
+
+
+def test_one_process_that_stands_still_or_is_always_late_is_named_whatever_the_others_did():
+    calm = {"median": 0.001, "p99": 0.002, "worst": 0.1, "samples": 9}
+    measured = {"medium": calm, "positions": calm, "nodes": calm, "socket_drops": 0, "tap_drops": 0, "receptions": 1000,
+                "records_lost": 0}
+    tallies = fidelity.tallies(12)
+    for tally in tallies:
+        for _ in range(1000):
+            tally.late(0.001)
+    tallies[0].late(0.9)  # once
+    few, = fidelity.tallies(1)
+    few.late(0.9)
+    parts = [fidelity.Part(f"host {k}'s node", tally, host=True) for k, tally in enumerate([*tallies, few])]
+    assert fidelity.judge(measured, Fidelity(), [], parts) == []
+    for _ in range(200):
+        tallies[4].late(0.3)
+    tallies[7].late(9.97, 12.0)
+    assert fidelity.judge(measured, Fidelity(), [], parts) == [
+        "the 99th percentile of how late host 4's node ran is 300 ms, more than run.fidelity.host = 250 ms",
+        "host 7's node stood still for 9.97 s from 12.0 s on, more than run.fidelity.stall = 1 s"]
+    assert fidelity.judge(measured, Fidelity(host=0.5, stall=10), [], parts) == []
+    for tally in tallies:
+        tally.late(20.0)
+    assert fidelity.judge(measured, Fidelity(), [], parts)[-1] == "and 2 more hosts were as late"
+
+
+def test_datagrams_that_a_host_takes_are_counted():
+    words = fidelity.tallies(1)[0].words
+    for k, count in ((fidelity.REACHED, 1000), (fidelity.HEARD, 950), (fidelity.CALLED, 300), (fidelity.TAKEN, 290)):
+        words[k] = count
+    assert fidelity.lost_inside("host 3", words, 1, 0) == []
+    words[fidelity.HEARD], words[fidelity.TAKEN] = 500, 100
+    assert fidelity.lost_inside("host 3", words, 1, 500)[0].startswith("200 of 300 datagrams that host 3's node sent")
+    came, sent = fidelity.lost_inside("host 3", words, 1, 0)
+    assert came.startswith("500 of 1000 datagrams that came to host 3's interface did not come to its node")
+
+
+def test_a_clock_that_was_set_and_a_machine_that_slept_are_told():
+    assert clocks_said((100.0, 3.0), (100.01, 3.0), devices=True) == []
+    assert clocks_said((100.0, 3.0), (130.0, 33.0), devices=False) == [
+        "the machine slept for 30.0 s during the run, which stood still meanwhile"]
+    slept, stepped = clocks_said((100.0, 3.0), (127.5, 33.0), devices=True)
+    assert slept.endswith(": the real devices did not") and "was set by -2.5 s" in stepped
 
 
 def test_judgement_names_what_is_past_its_limit():
@@ -101,6 +157,9 @@ def test_the_address_plan(host):
     assert addresses.host_of(mac + bytes(8), host + 1) == host
     assert addresses.host_of(mac + bytes(8), host) == addresses.NOBODY
     assert addresses.host_of(b"\x33\x33" + bytes(12), 5) is None
+    for own in (addresses.ipv4(host), addresses.ipv6(host), addresses.link_local(host)):
+        assert addresses.owner(own.packed, host + 1) == host
+        assert addresses.owner(own.packed, host) is None
     assert int(addresses.link_local(host)) & 0xFFFF == host & 0xFFFF
 
 

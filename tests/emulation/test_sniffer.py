@@ -1,6 +1,7 @@
 """Captures of the kernel's interfaces: nothing lost, nothing added, what is lost counted, devices that come and go."""
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from tests.emulation.spaces import elsewhere
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 300.0  # s
+TUNSETLINK, RADIOTAP = 0x400454CD, 803  # of a TAP: the kind of its frames
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to listen to an interface")
 
 
@@ -94,6 +96,35 @@ def test_an_interface_may_go_down_and_away_and_return(tmp_path):
         stop.append(1)
         follower.join()
         assert seen(tmp_path / "three.pcap") == [1, 2]
+        assert sniffer.interruptions == 1
+
+    assert elsewhere(job) == ""
+
+
+@pytest.mark.needs("ip")
+def test_frames_of_another_kind_end_the_capture(tmp_path):
+    """As when a radio goes to monitor mode: the file's head says what frames are in it."""
+    def job() -> None:
+        tap = device()
+        sniffer = Sniffer(addresses.INTERFACE, tmp_path / "two.pcap")
+        said: list[str] = []
+
+        def follow() -> None:
+            try:
+                sniffer.run(going_until([], PATIENCE))
+            except SnifferError as error:
+                said.append(str(error))
+
+        follower = threading.Thread(target=follow)
+        follower.start()
+        os.write(tap, frame(1))
+        until(lambda: sniffer.frames)
+        subprocess.run(["ip", "link", "set", addresses.INTERFACE, "down"], check=True)
+        fcntl.ioctl(tap, TUNSETLINK, RADIOTAP)
+        subprocess.run(["ip", "link", "set", addresses.INTERFACE, "up"], check=True)
+        follower.join()
+        assert said and said[0].startswith("wlan0 has frames of another kind now"), said
+        assert seen(tmp_path / "two.pcap") == [1]
 
     assert elsewhere(job) == ""
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from random import Random
+from types import SimpleNamespace
+
 import pytest
 
+from node import wire
+from node.config import NodeConfig
+from node.roaming.device import MOST_DATAGRAMS
 from node.roaming.question import ALIVE_BEACONS, MOST_TRIES
+from node.roaming.session import RECENT, Session
 from tests.node.roaming_world import APP, DEVICE, World, begun, broker_of, one, published
 
 
@@ -394,3 +401,60 @@ def test_lost_answers_are_no_reason_to_leave(loss):
     world.hear(1, [0])
     world.run(600.0)
     assert len([record for record in world.kinds("moved_out") if record[3]["reason"] == "unanswered"]) <= 1
+
+
+# ---- what a life takes with it is said -----------------------------------------------------------
+
+
+def test_a_device_that_stops_says_what_it_published_and_no_broker_has():
+    world = begun()
+    world.hear(DEVICE, [])
+    world.run(6.0)
+    events = published(world, 3, host=DEVICE)
+    world.sim.stop(DEVICE)
+    dropped = [(record["event"], record["reason"]) for *_, record in world.kinds("publication_dropped")]
+    assert dropped == [(str(event), "stopped") for event in events]
+
+
+def test_a_broker_that_stops_says_what_it_held_for_devices():
+    """For one that is out of reach, and for one that is elsewhere and has not fetched it."""
+    world = begun()
+    world.hear(DEVICE, [])
+    away = published(world, 3)
+    world.sim.stop(0)
+    dropped = [(record["event"], record["reason"]) for *_, record in world.kinds("buffer_dropped")]
+    assert dropped == [(str(event), "broker_stopped") for event in away]
+
+
+def test_a_broker_that_stops_says_what_it_held_for_another_broker():
+    world = begun()
+    world.hear(DEVICE, [])
+    world.run(6.0)
+    events = published(world, 3)
+    handoffs = world.sim.brokers[0].sessions.handoffs
+    handoffs._part = lambda *arguments: None  # its answer does not come through
+    world.hear(DEVICE, [2])
+    world.run(4.0)
+    assert DEVICE in handoffs._stopped
+    world.sim.stop(0)
+    assert [record["event"] for *_, record in world.kinds("buffer_dropped")] == [str(event) for event in events]
+
+
+def test_a_device_that_has_sent_all_datagrams_of_its_life_falls_silent_and_says_so():
+    world = begun()
+    world.sim.brokers[DEVICE].counter = MOST_DATAGRAMS - 2
+    world.run(10.0)
+    assert world.sim.brokers[DEVICE].counter == MOST_DATAGRAMS
+    assert [record for *_, record in world.kinds("refused")] == [
+        {"what": "datagrams of one life", "limit": MOST_DATAGRAMS}]
+
+
+def test_an_event_that_is_merged_again_stands_among_the_latest():
+    env = SimpleNamespace(now=lambda: 0.0, record=lambda kind, **fields: None, random=Random(1))
+    core = SimpleNamespace(env=env, config=NodeConfig())
+    session = Session(core, DEVICE, 1, b"k" * 16)
+    events = [wire.Event(1, 1, sequence, 0.0, 0, {}, b"") for sequence in range(RECENT + 1)]
+    for event in events[:RECENT]:
+        assert session.deliver(event)
+    session.merge(events[:1])
+    assert session.deliver(events[RECENT]) and not session.deliver(events[0]) and session.deliver(events[1])

@@ -149,6 +149,16 @@ def test_unknown_link_is_reset_and_pending_link_is_not():
     assert b.drops["dead_link"] == 1
 
 
+def test_what_comes_for_a_link_that_has_failed_and_is_not_closed_yet_is_counted():
+    air = Air()
+    a, b, link = pair(air)
+    b.link_failed = lambda failed, reason: None
+    b.links._fail(b.links._links[link], "overflow")
+    a.links.send([link], event(0))
+    air.run(0.02)
+    assert b.drops["dead_link"] >= 1 and link not in b.received
+
+
 def test_a_third_party_changes_nothing():
     air = Air(loss=lambda f, to: 1.0 if f == 1 and to == 2 and air.time > 1.0 else 0.0)
     a, b, link = pair(air, channel_give_up=100.0)

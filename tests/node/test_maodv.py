@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from node import wire
 from node.ids import LinkId, Peer
 from node.trees import SUPPLIES_PATH
-from node.trees.join import ROUTE, WALK, roles
+from node.trees.join import REMEMBERED, ROUTE, WALK, roles
 from node.trees.maodv import DEEPEST, PATH, Maodv
 from node.trees.search import meeting, reconfiguration_path
 from tests.node.maodv_world import Walkers, World
@@ -508,3 +508,15 @@ def test_a_flood_of_joins_and_offers_is_bounded():
         handlers[wire.Rreq](peer, wire.Rreq(None, i, 1, 9, (), (1,), None))
     assert len(tree.join._crossings) <= 32 and len(tree.merge._lately) <= 64 and len(tree.search._seen) <= 128
     assert len(world.nodes[2].relay._flights) <= 128
+
+
+def test_of_many_joins_the_one_granted_just_now_is_remembered():
+    world = quiet(LINE)
+    handlers, tree = world.nodes[2].handlers, world.nodes[2].tree
+    near, beyond = world.nodes[1].me, world.nodes[3].me
+    for request in range(REMEMBERED):
+        handlers[wire.Relay](near, wire.Relay(10**6 + request, wire.Join(request, None, (), (1, 2), ())))
+    handlers[wire.Relay](beyond, wire.Relay(10**6, wire.Grant(0, (1, 2), (2, 3), 0)))
+    assert tree.join._crossings[1, 0].nonce
+    handlers[wire.Relay](near, wire.Relay(10**6 + REMEMBERED, wire.Join(REMEMBERED, None, (), (1, 2), ())))
+    assert (1, 0) in tree.join._crossings and (1, 1) not in tree.join._crossings

@@ -252,6 +252,19 @@ def test_a_stranger_with_our_own_id_out_of_earshot_is_known_from_the_lists_of_ot
     assert len(a.recorded("identity_conflict")) == 1
 
 
+def test_of_many_conflicts_the_one_recorded_longest_ago_is_forgotten():
+    """One that was just recorded again is not, or it would be recorded once more at the next datagram."""
+    air = Air()
+    (a,) = hosts(air, 1)
+    for node in range(2, PEERS + 2):
+        a.neighbors._conflict(node, 1, 2)
+    air.run(70.0)
+    a.neighbors._conflict(2, 1, 2)
+    a.neighbors._conflict(10_000, 1, 2)  # makes 3 be forgotten
+    a.neighbors._conflict(2, 1, 2)
+    assert [r["other"] for r in a.recorded("identity_conflict")][PEERS:] == [2, 10_000]
+
+
 def test_our_own_echo_is_dropped_in_silence():
     air = Air()
     a, b = hosts(air, 1, 2)

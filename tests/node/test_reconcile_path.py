@@ -7,6 +7,7 @@ from node import wire
 from node.filters import parse
 from node.ids import LinkId
 from node.reconcile import crossing
+from node.reconcile.informed import WORDS
 from node.reconcile.path import MAX_ADD, Course, ReconfigurationPath
 from tests.node import histories
 from tests.node.test_mutations import MUTANTS
@@ -246,3 +247,15 @@ def test_a_snapshot_that_crosses_rec_takes_nothing_away_that_was_assumed():
     world.settle()
     world.check()
     assert not world.records("table_healed")
+
+
+def test_what_waits_for_links_that_never_open_is_bounded():
+    """Also when parts of an ACTIVATE come while so much waits that its first part has had to make room."""
+    world = figure_6(ReconfigurationPath)
+    reconciler = world.cores[C].reconciler
+    handler = reconciler.routed_messages[wire.InformedActivate]
+    handler((A, C), wire.InformedActivate((A, B, 1), 0, 2, ()))
+    for nonce in range(2, WORDS + 12):
+        reconciler._fall_back(LinkId.between(A, B, nonce), LinkId.between(C, D, nonce), (A, C, D, B))
+    handler((A, C), wire.InformedActivate((A, B, 1), 1, 2, ()))
+    assert len(reconciler._words) == WORDS and reconciler._words[A, B, 1] == {1: ()}

@@ -11,7 +11,7 @@ from node.config import NodeConfig
 from node.ids import EventId
 from node.recovery.combined import Combined
 from node.recovery.publisher_pull import PublisherPull
-from node.recovery.push import Push
+from node.recovery.push import REMEMBERED, Push
 from node.recovery.subscriber_pull import SubscriberPull
 from tests.node.recovery_core import ME, Core, event, hash_of, link, tagged
 
@@ -113,6 +113,20 @@ def test_push_takes_the_answer_once_and_says_from_whom_after_how_many_rounds():
     core.routed((1, ME), wire.GossipAnswer(event(2)))
     core.over(1, wire.PushGossip((1,), A, digest(2)))
     assert core.delivered == [event(2)._replace(hops=4)] and core.drops == ["late"]
+
+
+def test_push_forgets_first_what_was_not_asked_for_lately():
+    core = Core(Push).wants("c", "a")
+    core.over(2, wire.PushGossip((2,), A, digest(1)))
+    for sequence in range(2, REMEMBERED + 10):
+        core.over(2, wire.PushGossip((2,), A, digest(sequence)))
+        core.time += 0.1
+        if sequence % 1000 == 0:  # those who have it go on telling
+            core.over(2, wire.PushGossip((2,), A, digest(1)))
+    core.take()
+    core.routed((2, ME), wire.GossipAnswer(event(2)))
+    core.routed((2, ME), wire.GossipAnswer(event(1)))
+    assert core.drops == ["unasked"] and core.delivered == [event(1)._replace(hops=3)]
 
 
 def test_push_with_covering_reaches_what_a_wider_filter_hides():

@@ -4,7 +4,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from node import wire
@@ -38,8 +38,14 @@ def tagged(sequence, counters=(), source=7, payload=b"", **attributes):
 # ---- the cache ------------------------------------------------------------------------------------
 
 
+# number 0 from 0 to 19 s, number 2 at 19 s, number 0 again when it has expired
+RETURNED = [(0, True, 0, 0.0), *[(0, True, 0, 1.0)] * 19, (2, True, 0, 0.0), (0, True, 0, 2.0)]
+
+
 @given(st.lists(st.tuples(st.integers(0, 60), st.booleans(), st.integers(0, 400), st.floats(0, 3)), max_size=60),
        st.sampled_from(["fifo", "random"]), st.integers(0, 2**32))
+@example(RETURNED, "fifo", 0)
+@example(RETURNED, "random", 0)
 def test_a_cache_holds_what_fits_and_is_young_and_finds_it_by_id_number_and_filter(additions, eviction, seed):
     clock = Clock()
     cache = Cache(2500, 20.0, eviction, clock, random.Random(seed))
@@ -129,6 +135,17 @@ def test_a_loss_is_kept_until_it_is_found_or_patience_ends():
     assert lost.found([(A, 7, 1, 3)]) is None
     clock.time = 10.1
     assert len(lost) == 0 and lost.given_up == 1
+
+
+def test_a_loss_that_is_noticed_again_when_its_patience_has_ended_is_a_new_one():
+    clock = Clock()
+    lost = Lost(10.0, clock)
+    lost.add((A, 7, 1, 3))
+    clock.time = 10.5
+    lost.add((A, 7, 1, 3))
+    assert lost.given_up == 1 and len(lost) == 1
+    clock.time = 12.0
+    assert lost.found([(A, 7, 1, 3)]) == (10.5, 0)
 
 
 def test_losses_are_bounded_and_those_of_a_filter_go_with_it():
@@ -321,14 +338,14 @@ def test_parts_make_up_the_whole_in_any_order(size, chance):
 
 
 def test_parts_that_never_become_whole_are_bounded_in_number_and_time():
-    clock = Clock()
-    into = Parts(clock)
+    clock, given_up = Clock(), []
+    into = Parts(clock, lambda: given_up.append(clock.time))
     for sender in range(100):
         into.put(sender, wire.Part(1, 0, 2, b"x"))
-    assert len(into._waiting) == ASSEMBLIES
+    assert len(into._waiting) == ASSEMBLIES and len(given_up) == 100 - ASSEMBLIES
     clock.time = PATIENCE + 1
     into.put(500, wire.Part(1, 0, 2, b"x"))
-    assert len(into._waiting) == 1
+    assert len(into._waiting) == 1 and len(given_up) == 100
 
 
 @pytest.mark.parametrize("part", [wire.Part(1, 2, 2, b"x"), wire.Part(1, 0, 0, b"x"), wire.Part(1, 0, 255, b"x"),

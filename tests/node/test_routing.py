@@ -5,6 +5,7 @@ import pytest
 
 from node import wire
 from node.filters import parse
+from node.ids import LinkId
 from node.routing import forwarding, resync
 from node.routing.duplicates import MAX_SOURCES, WINDOW, SeenEvents
 from node.routing.table import MAX_FILTERS_PER_LINK, SubscriptionTable, parts
@@ -30,6 +31,15 @@ def texts(core):
         assert name in ("Sub", "Unsub")
         found += [(far, name.upper(), str(f) if name == "Sub" else f) for f in message.filters]
     return sorted(found)
+
+
+def test_what_comes_over_a_link_that_is_not_there_is_counted():
+    core, links = star()
+    gone = LinkId.between(0, 9, 77)
+    for message in (wire.Sub((GRAY,)), wire.Unsub((GRAY.hash,)), wire.Snapshot(0, True, (GRAY,)),
+                    wire.Event(9, 1, 1, 0.0, 0, {"kind": "gray"}, b"")):
+        core.routing.link_messages[type(message)](gone, message)
+    assert core.drops == ["dead_link"] * 4 and len(core.routing.table) == 0
 
 
 def test_first_subscriber_is_told_to_all_others_and_the_second_to_the_first():

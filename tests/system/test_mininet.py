@@ -23,7 +23,7 @@ from topologies import load
 PATIENCE = 300.0  # s: a station takes seconds to make on a slow machine
 RANGE = 150.0
 RADIOS = Path("/sys/kernel/debug/ieee80211")
-LOOSE = "[run.fidelity]\nnodes = 1\npositions = 1\n"
+LOOSE = "[run.fidelity]\nnodes = 1\npositions = 1\nhost = 5\nstall = 10\n"
 HEAD = '[run]\nduration = {duration}\ndeadline = 2\nworld = "mininet"\n' + LOOSE
 WALKERS = HEAD + """
 [hosts]

@@ -26,7 +26,7 @@ from topologies.scenario import UnitDiskRadio
 PATIENCE = 300.0  # s
 LATE = 0.2  # s: later than that and it is the machine that a run shows
 TCP_BYTES = 20 + 32  # of the headers of IPv4 and TCP, with its time stamps
-LIMITS = "[run.fidelity]\nmedium = 60\nnodes = 60\npositions = 60\ndropped = 1\n"  # the machine may be busy
+LIMITS = "[run.fidelity]\nmedium = 60\nnodes = 60\npositions = 60\nhost = 60\nstall = 60\ndropped = 1\n"  # the machine may be busy
 CHAIN = """
 [run]
 duration = 5

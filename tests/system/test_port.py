@@ -33,6 +33,8 @@ world = "netns"
 medium = 60
 nodes = 60
 positions = 60
+host = 60
+stall = 60
 dropped = 1
 [hosts.2]
 interface = "{port}"

@@ -387,11 +387,13 @@ def test_missing_trace(tmp_path):
 
 
 def test_trace_shorter_than_the_run(tmp_path):
+    known = "(known by its last waypoint; a line duration=SECONDS in t.params beside it declares more)"
     assert _with_trace(tmp_path) == [
-        "run.duration: found 60, but the trace lasts 40 s; at most 40, or a longer trace"
+        f"run.duration: found 60, but the trace lasts 40 s; at most 40, or a longer trace {known}"
     ]
     assert _with_trace(tmp_path, "start = 15", 30) == [
-        "run.duration: found 30, but the trace lasts 25 s from mobility.start = 15 on; at most 25, or a longer trace"
+        "run.duration: found 30, but the trace lasts 25 s from mobility.start = 15 on; at most 25, or a longer trace "
+        + known
     ]
     assert _with_trace(tmp_path, "start = 50", 30) == [
         "mobility.start: found 50 in a trace of 40 s; a time within the trace"

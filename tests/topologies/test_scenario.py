@@ -326,6 +326,11 @@ def test_notes_say_what_is_in_order_and_perhaps_not_meant(tmp_path):
     told, warning = notes(far + "data_sensitivity = -80\n")
     assert told == reach.format(94)
     assert warning.startswith("radio.data_sensitivity: -80 dBm with sensitivity = -88: beacons make neighbors between 94 ")
+    assert notes(far + "reference_distance = 10\n")[0].startswith("radio: half")
+    near = notes(far + "reference_distance = 50\n")[0]
+    assert near.startswith("radio.reference_distance: 50 m: all hosts nearer than that are heard as strongly")
+    [note] = notes(far + "tx_power = -50\n")
+    assert note.startswith("radio.tx_power: -50 dBm less reference_loss = 46.7 dB is below sensitivity = -88 dBm")
     [note] = notes("[[workload.publish]]\nevent = { a = 1 }\n")
     assert "nobody subscribes" in note
     [note] = notes("[[workload.subscribe]]\nfilter = 'a exists'\n")

@@ -1,0 +1,155 @@
+"""Formats of movement and contacts that are known here and not read, told by how a file begins.
+
+For an error that helps: what the file is, and what would make a trace of it that can be read. Nothing
+of the file's content is in what is said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from mobility.textfile import TraceError, read_lines
+
+ENOUGH = 40  # lines that say something, from the begin of a file
+_WIDEST = 4096  # characters of a line that are looked at
+_BONNMOTION = "make a BonnMotion file of it: for each node a line of `t x y t x y ...` in s and m"
+_CONTACTS = "contacts are not read yet; only movement is, as BonnMotion or ns-2"
+_DEGREES = f"degrees are not read yet: project it to meters and {_BONNMOTION}"
+_N = r"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?"
+
+# A file whose text holds this ..: what it is, and what to do. The first that fits is told.
+_SIGNS: tuple[tuple[str, str, str], ...] = (
+    (r"<fcd-export|<timestep\b", "SUMO's floating car data (FCD, XML)",
+     "SUMO's traceExporter.py --ns2mobility-output makes an ns-2 file of it"),
+    (r"<(routes|vehicle|net|trips)\b", "a file of SUMO that is no output of a simulation",
+     "run sumo with --fcd-output, then traceExporter.py --ns2mobility-output"),
+    (r"<gpx\b", "GPX, a GPS track", _DEGREES),
+    (r"<kml\b|<gx:Track", "KML, a GPS track", _DEGREES),
+    (r"<wiseml|<timestamp>|<snapshot\b", "WiseML or Shawn's snapshots", _BONNMOTION),
+    (r"<simulation|<position_change>|<mobility>", "ANSim's XML",
+     f"make it with BonnMotion again, without SPPXml, or {_BONNMOTION}"),
+    (r"<xmlns:xsi|<waypoint\b|<create\b", "SUMO's trace for OMNeT++",
+     "SUMO's traceExporter.py --ns2mobility-output makes an ns-2 file"),
+    (r'^\s*\{?\s*"type"\s*:\s*"Feature', "GeoJSON", _DEGREES),
+    (r"^\$G[A-Z]{4},", "NMEA, a GPS track", _DEGREES),
+    (r"^timestep_time;", "SUMO's floating car data (FCD, CSV)",
+     "run sumo with --fcd-output FILE.xml; traceExporter.py --ns2mobility-output makes an ns-2 file of it"),
+    (rf"^{_N}\s+nem:\d+\s", "EMANE's event log (EEL)", _DEGREES),
+    (rf"^now=\+?{_N}ns node=\d+ pos=", "ns-3's ascii mobility trace", _BONNMOTION),
+    (rf"^\d+\s+{_N}S?\s+\({_N},", "GloMoSim's or QualNet's mobility", _BONNMOTION),
+    (rf"^{_N}\s+CONN\s+\S+\s+\S+\s+(up|down)\b", "The ONE's connectivity trace (contacts)", _CONTACTS),
+    (rf"^@{_N}\s+\S+\s+<->\s+\S+\s+(up|down)\b", "DTNSim2's connectivity trace (contacts)", _CONTACTS),
+    (rf"^\S+\t\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d\t{_N}\t", "SUMO's gpsdat", _BONNMOTION),
+    (r"^#X\s[^\n]*\n#Y\s", "BonnMotion's interval format", "use the .movements file that it was made of"),
+    (r"(?i)^\W{0,2}(no|id|name|lat|lon|latitude|longitude|time|timestamp|date|node|node_?id|user|device|x|y)\W{0,2}"
+     r"[,;\t|][^\n]*[,;\t|]?", "CSV with a header", _BONNMOTION),
+    (r'^\s*[\[{]\s*("|\{|\[|$)', "JSON", _BONNMOTION),
+    (r"^\s*<(\?xml|!DOCTYPE|!--|\w)", "XML of another kind", _BONNMOTION),
+    (r'(?m)^\s*(\$\w+\([^)]*\)\s+set\s+[XYZ]_\s|\$\w+\s+at\s+\S+\s+["{])', "an ns-2 file",
+     'give format = "ns2"'),
+)
+
+
+def told(lines: Iterable[str], own: str) -> tuple[str, str] | None:
+    """(what a text is, what to do with it); None for one that is not known, or is of format `own`."""
+    head: list[str] = []
+    for line in lines:
+        if line.strip():
+            head.append(line[:_WIDEST])
+        if len(head) == ENOUGH:
+            break
+    text = "\n".join(head)
+    for sign, name, cure in _SIGNS:
+        if re.search(sign, text) and not (own == "ns2" and cure.endswith('"ns2"')):
+            return name, cure
+    return _table([line for line in head if not line.lstrip().startswith("#")], own)
+
+
+def _table(rows: Sequence[str], own: str) -> tuple[str, str] | None:
+    """What a table of numbers is; only what cannot be a format that is read as well is told."""
+    if not rows:
+        return None
+    if all(re.fullmatch(rf"\s*\S+?\s*([,;|]\s*{_N}\s*){{2,}}", row) for row in rows):
+        return "CSV, a table with separators", _BONNMOTION
+    words = [row.split() for row in rows]
+    widths = {len(row) for row in words}
+    if widths == {5} and all(all(map(_whole, row[:3])) for row in words) and not all(
+        _number(word) for row in words for word in row
+    ):
+        return "SocioPatterns' contacts, `t i j Ci Cj`", _CONTACTS
+    if len(words) > 1 and len(words[0]) in (6, 8) and {len(row) for row in words[1:]} == {len(words[0]) // 2 + 1}:
+        return "The ONE's external movement (a header of bounds, then `t id x y`)", _BONNMOTION
+    if own == "ns2" and re.match(rf"\s*({_N}\s+){{2,}}{_N}\s*$", rows[0]) and len(words[0]) % 3 == 0:
+        found = columns(words)
+        return found or ("a table of numbers, perhaps BonnMotion", 'give format = "bonnmotion" if it is')
+    return columns(words)
+
+
+def columns(words: Sequence[Sequence[str]], certain: bool = False) -> tuple[str, str] | None:
+    """What a table of numbers is, in which every line would be a host of BonnMotion; None if they may be hosts.
+
+    certain: the lines can be read as hosts, so tell only what hosts do not look like: hosts of one trace
+    begin at one time.
+    """
+    widths = {len(row) for row in words}
+    if len(widths) != 1 or not all(_number(word) for row in words for word in row):
+        return None
+    width = widths.pop()
+    table = [[float(word) for word in row] for row in words]
+    whole = [all(_whole(row[k]) for row in words) for k in range(width)]
+    steady, several = len({row[0] for row in table}) == 1, len(table) > 1
+    if width == 4 and all(abs(row[0]) <= 90 and abs(row[1]) <= 180 and row[3] > 1e8 for row in table):
+        return "Cabspotting's GPS track, `latitude longitude occupied time`", _DEGREES
+    if width in (6, 7) and all(whole[:6]) and _intervals(table) and (_counted(table) if steady else True):
+        return "contact intervals, `i j start end count gap` (Haggle)", _CONTACTS
+    if certain and steady:
+        return None
+    if width in (4, 5) and all(whole[:4]) and _intervals(table) and several:
+        return "contact intervals, `i j start end`", _CONTACTS
+    if width == 5 and all(whole) and several:
+        return "contacts, such as SocioPatterns' `t i j Ci Cj`", _CONTACTS
+    if width in (4, 5) and several and (whole[0] or whole[1]):
+        return "a table of places, a line each, such as `node time x y` or `time node x y`", _BONNMOTION
+    if width == 2:
+        return "two numbers a line, such as places without times", _BONNMOTION
+    if width == 3 and several and not steady:
+        if all(whole) and all(row[1] >= 0 and row[2] >= 0 and row[1] != row[2] for row in table):
+            return "contacts `t i j` (SocioPatterns), or one node's track, `t x y` a line", (
+                f"{_CONTACTS}; a track is one line of BonnMotion, with all its places")
+        return "one node's track, `t x y` a line", "join its lines to one, which is a node of a BonnMotion file"
+    if len(table) > 2 and not steady and 1 < width <= 12:
+        return "a table, whose lines begin with other numbers and are all of one length", _BONNMOTION
+    return None
+
+
+def _intervals(table: Sequence[Sequence[float]]) -> bool:
+    return all(0 <= row[0] != row[1] >= 0 and row[2] <= row[3] for row in table) and any(
+        row[0] or row[2] for row in table)
+
+
+def _counted(table: Sequence[Sequence[float]]) -> bool:
+    """Whether a count of 1 stands where the gap before the contact is 0, as in Haggle's files, whose ids are not 0."""
+    return table[0][0] != 0 and any(row[4] == 1 for row in table) and all(
+        row[4] >= 1 and (row[4] == 1) == (row[5] == 0) for row in table)
+
+
+def _number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _whole(word: str) -> bool:
+    return re.fullmatch(r"[-+]?\d+(\.0*)?", word) is not None
+
+
+def of_file(path: Path, own: str = "") -> tuple[str, str] | None:
+    """As `told`, for a file; None too if it cannot be read."""
+    try:
+        return told(read_lines(path), own)
+    except TraceError:
+        return None

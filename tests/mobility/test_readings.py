@@ -1,0 +1,290 @@
+"""What an ns-2 or BonnMotion file leaves open is read right, said in a note, or refused with its line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mobility
+from mobility import TraceError
+
+FIRST = "$node_(0) set X_ 5\n$node_(0) set Y_ 6\n"
+
+
+def _read(tmp_path, text, name="x.tcl", **options):
+    path = tmp_path / name
+    path.write_text(text)
+    return mobility.read(path, **options)
+
+
+def _refused(tmp_path, text, name="x.tcl", **options) -> str:
+    with pytest.raises(TraceError) as caught:
+        _read(tmp_path, text, name, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value).replace(f"{tmp_path}/", "")
+
+
+# ---- ns-2: any blanks ------------------------------------------------------------------------------------
+@pytest.mark.parametrize("blank", [" ", "\t", "   ", " \t ", "\x0b", "\xa0"])
+def test_any_blanks_between_words(tmp_path, blank):
+    lines = ["$node_(0) set X_ 83.4", "$node_(0) set Y_ 3", '$ns_ at 2.0 "$node_(0) setdest 83.4 13 2"']
+    movement = _read(tmp_path, "\n".join(line.replace(" ", blank) for line in lines))
+    assert movement.positions(0.0).tolist() == [[83.4, 3.0]]
+    assert movement.positions(4.5).tolist() == [[83.4, 8.0]]
+
+
+@pytest.mark.parametrize("text", [
+    "$node_(0) set X_ 1; $node_(0) set Y_ 2",
+    "$node_(0) set X_ 1 ;# east\n  $node_(0) set Y_ 2  # north",
+    "$node_(0) set X_ \\\n1\n$node_(0) set Y_ 2\n",
+    "# a comment goes on \\\n$node_(0) set X_ 9\n$node_(0) set X_ 1;$node_(0) set Y_ 2;",
+])
+def test_several_commands_or_several_lines(tmp_path, text):
+    assert _read(tmp_path, text).positions(0.0).tolist() == [[1.0, 2.0]]
+
+
+def test_several_commands_at_one_time(tmp_path):
+    movement = _read(tmp_path, '$ns_ at 1 "$node_(0) setdest 3 0 1; $node_(1) setdest 0 4 1"')
+    assert movement.positions(9.0).tolist() == [[3.0, 0.0], [0.0, 4.0]]
+
+
+# ---- ns-2: Tcl -------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("line", [
+    "for {set i 1} {$i < 10} {incr i} { $node_($i) set X_ 400.0 }",
+    "for {set i 1} {$i < 10} {incr i} {\n  $node_($i) set X_ 400.0\n}",
+    "foreach i {1 2 3} { $node_($i) set X_ 400.0 }",
+    "while {$i < 3} {",
+    "if {1} { $node_(1) set X_ 4 }",
+    "proc place {} {",
+    "}",
+    "eval $node_(1) set X_ 4",
+    "source others.tcl",
+    "incr i",
+    "$node_(1) set X_ [expr $i*40]",
+    "$node_(1) set X_ $x",
+    "$node_($i) set X_ 40",
+    "set n $node_(1)",
+    "[lindex $nodes 1] set X_ 4",
+    "$sink set X_ 5",
+    "$::node_(0) set X_ 5",
+    "${node_(0)} set X_ 5",
+    "$node_(0) set X_ 5 $node_(0) set Y_ 6",
+    "$node_(0) set x_ 5",
+    "$node_(0) SET X_ 5",
+    "$node_(0) move 4 5",
+    "$node_(0) random-motion 1",
+    '$ns_ at 1 "$node_($i) setdest 4 5 6"',
+    '$ns_ at 1 "$::node_(0) setdest 4 5 6"',
+    '$ns_ at $t "$node_(0) setdest 4 5 6"',
+    '$ns_ at 1 "$node_(0) setdest [expr 2*2] 5 6"',
+    '$ns_ at 1 "$node_(0) setdest 4 5 $speed"',
+    '$ns_ at 1 "for {set i 0} {$i < 3} {incr i} {$node_(0) setdest 4 5 6}"',
+    '$ns_ at 1 "move_all"',
+    '$ns_ at 1 "$node_(0) setdest 4 5 6',
+    "$ns_ at 1 {\n$node_(0) setdest 4 5 6\n}",
+    '$ns_ after 1 "$node_(0) setdest 4 5 6"',
+    "some words",
+])
+def test_tcl_that_may_move_nodes_is_refused_with_its_line(tmp_path, line):
+    assert _refused(tmp_path, f"# by a script\n{FIRST}{line}\n").startswith("x.tcl:4: ")
+
+
+@pytest.mark.parametrize("line", [
+    "set god_ [God instance]",
+    "$god_ set-dist 0 1 1",
+    '$ns_ at 3 "$god_ set-dist 0 1 1"',
+    "set node_(0) [$ns_ node]",
+    "$node_(0) random-motion 0",
+    "$ns_ initial_node_pos $node_(0) 20",
+    "  # $ns_ at 3 \"$node_(0) setdest 1 1 1\"",
+    "\t",
+])
+def test_what_is_usual_beside_movement_takes_no_note(tmp_path, line):
+    movement = _read(tmp_path, FIRST + line + "\n")
+    assert (movement.positions(9.0).tolist(), movement.notes) == ([[5.0, 6.0]], ())
+
+
+@pytest.mark.parametrize("line", [
+    "set val(x) 500", "set opt(stop) 100", 'puts "hello"', '$ns_ at 3 "$cbr_(0) start"',
+    '$ns_ at 9 "$node_(0) reset";', "set udp0 [new Agent/UDP]", "$ns_ attach-agent $node_(0) $udp0",
+    "Phy/WirelessPhy set RXThresh_ 3e-10", "$udp0 set fid_ 2", "$ns_ run",
+])
+def test_what_is_no_movement_is_passed_over_by_name(tmp_path, line):
+    movement = _read(tmp_path, FIRST + line + "\n")
+    [note] = movement.notes
+    assert "no movement and passed over" in note and "line 3" in note
+    assert movement.positions(9.0).tolist() == [[5.0, 6.0]]
+
+
+# ---- ns-2: which host ------------------------------------------------------------------------------------
+@pytest.mark.parametrize("other", ["$bs_(0)", "$node_(00)", "$n0", "$node_0"])
+def test_two_names_for_one_host_are_refused(tmp_path, other):
+    told = _refused(tmp_path, f"{FIRST}{other} set X_ 900\n")
+    assert told.startswith("x.tcl:3: ") and other in told and "$node_(0) (line 1)" in told
+
+
+def test_two_arrays_of_hosts_are_said(tmp_path):
+    movement = _read(tmp_path, f"{FIRST}$bs_(7) set X_ 900\n$bs_(7) set Y_ 0\n")
+    assert movement.names == ["0", "7"]
+    assert movement.notes == ("hosts are written as $node_ (1) and $bs_ (1): all of them are hosts, by their ids",)
+
+
+def test_hosts_without_a_place_are_said(tmp_path):
+    movement = _read(tmp_path, FIRST + '$ns_ at 1 "$node_(1) setdest 4 5 6"\n$node_(2) set X_ 4\n')
+    assert movement.notes == ("2 hosts (1, 2) without X_ or Y_: taken as 0, as ns-2 does",)
+
+
+def test_a_second_place_is_said(tmp_path):
+    [note] = _read(tmp_path, FIRST + "$node_(0) set X_ 7\n").notes
+    assert "placed a second time" in note
+
+
+# ---- ns-2: CORE, SUMO, DisasterArea ----------------------------------------------------------------------
+CORE = "# nodes: 1, max time: {}, max x: 600.00, max y: 600.00\n" + FIRST + '$ns_ at 1 "$node_(0) setdest 5 16 1"\n'
+
+
+def test_the_time_in_cores_header_is_the_end(tmp_path):
+    assert _read(tmp_path, CORE.format("27.000000")).duration == 27.0
+    shorter = _read(tmp_path, CORE.format("4"))
+    assert (shorter.duration, len(shorter.notes)) == (11.0, 1)
+    assert "says 4 s" in shorter.notes[0]
+    [note] = _read(tmp_path, CORE.format("27").replace("nodes: 1", "nodes: 3")).notes
+    assert "3 nodes, and it has 1" in note
+
+
+def test_speed_zero_stops_or_jumps(tmp_path):
+    text = FIRST + '$ns_ at 1 "$node_(0) setdest 50 60 0"\n$ns_ at 2 "$node_(0) setdest 50 61 0"\n'
+    stopped = _read(tmp_path, text)
+    assert stopped.positions(3.0).tolist() == [[5.0, 6.0]]
+    [note] = stopped.notes
+    assert note.startswith("2 of 2 setdest have speed 0") and 'zero_speed = "jump"' in note
+    jumping = _read(tmp_path, text, zero_speed="jump")
+    assert [jumping.positions(t).tolist()[0] for t in (0.5, 1.5, 2.5)] == [[5, 6], [50, 60], [50, 61]]
+    assert (jumping.notes, jumping.duration) == ((), 2.0)
+
+
+def test_speed_zero_on_the_spot_is_a_pause_without_a_note(tmp_path):
+    assert _read(tmp_path, FIRST + '$ns_ at 1 "$node_(0) setdest 5.0000001 6 0"\n').notes == ()
+
+
+def test_a_jump_cuts_a_leg_short_and_a_leg_begins_where_it_ended(tmp_path):
+    movement = _read(tmp_path, FIRST + '$ns_ at 0 "$node_(0) setdest 5 106 1"\n$ns_ at 4 "$node_(0) setdest 50 6 0"\n'
+                     '$ns_ at 6 "$node_(0) setdest 50 10 2"\n', zero_speed="jump")
+    assert [movement.positions(t).tolist()[0] for t in (3, 5, 7, 9)] == [[5, 9], [50, 6], [50, 8], [50, 10]]
+
+
+CARS = """$node_(0) set X_ 0
+$node_(0) set Y_ 0
+$ns_ at 0 "$node_(0) setdest 0 0 1"
+$ns_ at 1 "$node_(0) setdest 20 0 2"
+$node_(1) set X_ 20
+$node_(1) set Y_ 0
+$ns_ at 30 "$node_(1) setdest 20 0 1"
+$ns_ at 31 "$node_(1) setdest 0 0 1"
+"""
+ACTIVITY = '$ns_ at 0.0 "$g(0) start"; # SUMO-ID: a\n$ns_ at 12.0 "$g(0) stop"; # SUMO-ID: a\n' \
+           '$ns_ at 30.0 "$g(1) start"; # SUMO-ID: b\n$ns_ at 50 "$g(1) stop"; # SUMO-ID: b\n'
+
+
+def test_cars_that_come_and_leave_are_there_when_the_activity_file_says(tmp_path):
+    (tmp_path / "x.ns2activity.tcl").write_text(ACTIVITY)
+    movement = _read(tmp_path, CARS, "x.ns2mobility.tcl")
+    assert [movement.present(t).tolist() for t in (0, 11.9, 12, 29.9, 30, 49, 50)] == [
+        [True, False], [True, False], [False, False], [False, False], [False, True], [False, True], [False, False]]
+    assert len(movement.contacts(1e3, 0.0, 60.0)) == 0
+    assert "x.ns2activity.tcl" in movement.notes[0]
+    whole = _read(tmp_path, CARS + ACTIVITY, "x.tcl")  # both in one file
+    assert [t.lives.tolist() for t in whole.trajectories] == [t.lives.tolist() for t in movement.trajectories]
+
+
+@pytest.mark.parametrize("name", ["x.ns2mobility.tcl", "cars.tcl"])
+def test_cars_without_an_activity_file_are_said(tmp_path, name):
+    movement = _read(tmp_path, CARS, name)
+    assert movement.present(20.0).all()
+    assert len(movement.notes) == 1 and "activity" in movement.notes[0] and "1 host (1)" in movement.notes[0]
+
+
+@pytest.mark.parametrize(("text", "problem"), [
+    (ACTIVITY + '$ns_ at 60 "$g(2) start"\n', ":5: host 2, which x.ns2mobility.tcl does not move"),
+    (ACTIVITY.replace("stop", "start", 1), ":2: host 0 starts a second time"),
+    (ACTIVITY.split("\n", 1)[1], ":1: host 0 stops a second time"),
+    ("\n".join(ACTIVITY.split("\n")[:2]), ": no start of host 1"),
+    (ACTIVITY + "$node_(0) set X_ 4\n", ":5: no line of an activity file"),
+])
+def test_activity_of_another_run_is_refused(tmp_path, text, problem):
+    (tmp_path / "x.ns2activity.tcl").write_text(text)
+    assert f"x.ns2activity.tcl{problem}" in _refused(tmp_path, CARS, "x.ns2mobility.tcl")
+
+
+def test_status_of_disaster_area_in_ns2_is_said(tmp_path):
+    [note] = _read(tmp_path, FIRST + '$ns_ at 1 "$node_(0) setdest 5 9 1 2.0"\n').notes
+    assert "all hosts stay" in note
+
+
+@pytest.mark.parametrize(("params", "problem"), [
+    ("set val(nn) 4\n", "1 nodes, but 4 by line 1 of x.ns_params"),
+    ("set val(nn) 1\nset val(duration) -5\n", ":2: a duration of -5"),
+])
+def test_ns_params_that_do_not_fit(tmp_path, params, problem):
+    (tmp_path / "x.ns_params").write_text(params)
+    assert problem in _refused(tmp_path, FIRST, "x.ns_movements")
+
+
+# ---- BonnMotion ------------------------------------------------------------------------------------------
+EITHER = "0 1 2 3 10 4 5 6 20 21 8 9\n"
+
+
+def test_what_may_be_2d_or_3d_is_asked(tmp_path):
+    told = _refused(tmp_path, EITHER, "x.movements")
+    assert "2D" in told and "3D" in told and "dimensions = 2 or 3" in told
+    assert _read(tmp_path, EITHER, "x.movements", dimensions=2).positions(0.0).tolist() == [[1, 2]]
+    assert _read(tmp_path, EITHER, "x.movements", dimensions=3).positions(0.0).tolist() == [[1, 2, 3]]
+
+
+@pytest.mark.parametrize("head", ["#3D", "# 3D", "#3d", " #  3 d", "# 3D: t x y z", "#2D", "# 2d"])
+def test_the_head_tells(tmp_path, head):
+    movement = _read(tmp_path, f"{head}\n{EITHER}", "x.movements")
+    assert movement.dimensions == int(head.strip(" #")[0])
+
+
+@pytest.mark.parametrize("line", ["J=3D", "J = 3d", "j=3D ", "J=2D", "J = 2d", " J=2 D"])
+def test_the_params_tell(tmp_path, line):
+    (tmp_path / "x.params").write_text(f"model=Static\n{line}\n")
+    assert _read(tmp_path, EITHER, "x.movements").dimensions == int(line.split("=")[1].strip()[0])
+
+
+@pytest.mark.parametrize(("text", "params", "options", "problem"), [
+    ("#3D\n" + EITHER, "J=2D", {}, "#3D, and J=2D in x.params"),
+    ("#3D\n" + EITHER, "", {"dimensions": 2}, "#3D, and dimensions = 2"),
+    (EITHER, "J=3", {}, "x.params: J=3; 2D or 3D"),
+    ("0 1 2\n", "nn=5", {}, "1 nodes, but nn=5 in x.params"),
+    ("0 1 2\n", "nn = 0x1", {}, "x.params: nn=0x1; the number of nodes"),
+    ("0 1 2\n", "duration=10\nduration=20", {}, "x.params:2: duration a second time"),
+    ("0 1 2\n", "duration=-1", {}, "x.params: duration=-1"),
+    ("0 1_0 2\n", "", {}, ':1: "1_0"; a number'),
+    ("0 \u0663 2\n", "", {}, ":1: "),
+    ("0\n1\n2\n0\n", "J=3D", {}, "DisasterArea is `t x y status`"),
+])
+def test_contradictions_and_strange_numbers_are_refused(tmp_path, text, params, options, problem):
+    if params:
+        (tmp_path / "x.params").write_text(params + "\n")
+    assert problem in _refused(tmp_path, text, "x.movements", **options)
+
+
+@pytest.mark.parametrize("beside", ["x.txt.params", "x.params"])
+def test_params_beside_a_file_of_another_name(tmp_path, beside):
+    (tmp_path / beside).write_text("duration=77\n")
+    assert _read(tmp_path, "0 1 2\n", "x.txt", format="bonnmotion").duration == 77.0
+
+
+def test_hosts_that_come_late_or_end_early_are_said(tmp_path):
+    notes = _read(tmp_path, "0 1 1 90 5 5\n20 1 1 90 5 5\n0 1 1 30 5 5\n0 4 4\n", "x.movements").notes
+    assert len(notes) == 2
+    assert "1 of 4 hosts begin later than the first (host 1 at 20 s)" in notes[0]
+    assert "1 of 4 hosts end before the last (host 2 at 30 s)" in notes[1]
+
+
+def test_notes_stay_with_a_part(tmp_path):
+    movement = _read(tmp_path, FIRST + "set val(x) 500\n")
+    assert movement.first(1).window(0.0, 5.0).notes == movement.notes != ()
+    assert np.isfinite(movement.first(1).window(0.0, 5.0).positions(1.0)).all()

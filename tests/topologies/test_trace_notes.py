@@ -1,0 +1,105 @@
+"""What a trace leaves open is told by `check`, and stands in the run's manifest and among its report's notes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import analysis.run
+import topologies
+from emulation import runner
+
+FIRST = "$node_(0) set X_ 5\n$node_(0) set Y_ 6\n"
+
+
+def _scenario(tmp_path, name, text, rest="", duration=30, hosts=""):
+    (tmp_path / name).write_text(text)
+    (tmp_path / "x.toml").write_text(
+        f'[run]\nduration = {duration}\ndeadline = 5\n{hosts}\n[mobility]\ntrace = "{name}"\n{rest}\n')
+    return topologies.load(tmp_path / "x.toml")
+
+
+def _told(*given, **more) -> list[str]:
+    return [note for note in topologies.notes(_scenario(*given, **more))
+            if note.startswith(("mobility", "hosts"))]
+
+
+UNIX = "1353301460 10 10 1353301520 70 10\n1353301460 0 0 1353301520 0 0\n"
+
+
+def test_times_since_1970_are_said_with_what_shifts_them(tmp_path):
+    [note] = _told(tmp_path, "x.movements", UNIX)
+    assert "nobody moves in this run" in note and "mobility.start = 1353301460 begins there" in note
+    moved = _scenario(tmp_path, "x.movements", UNIX, "start = 1353301460")
+    assert topologies.notes(moved) == []
+    assert moved.movement().positions(6.0).tolist() == [[16.0, 10.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize(("name", "text", "rest", "told"), [
+    ("x.movements", "10 1 1 60 9 9\n", "", "it begins at 10 s, and until then everybody stands; mobility.start = 10"),
+    ("x.movements", "-5 1 1 60 9 9\n", "", "its first 5 s lie before 0"),
+    ("x.movements", "0 1 1 60 1 1\n", "", "nobody moves in it"),
+    ("x.movements", "0 1 1 5 9 9 60 9 9\n", "start = 6", "the last host did so at 5 s"),
+    ("x.movements", "#2D\n0 1 1 10 1 1 10 9 9 60 9 9\n", "", "hosts jump 1 times"),
+    ("x.movements", "0 1 1 10 1 9000 60 2 2\n", "", "moves at 900 m/s"),
+    ("x.movements", "0 7.09 50.7 60 7.1 50.71\n", "", "not in degrees"),
+    ("x.movements", "0\n1\n1\n0\n20\n1\n1\n2\n60\n9\n9\n0\n".replace("20", "10"), "", "1 of 1 hosts are absent at times"),
+    ("x.tcl", FIRST + '$ns_ at 50 "$node_(0) setdest 9 9 1"\n', "", "nobody moves in this run: the first host does so at 50 s"),
+    ("x.tcl", FIRST + '$ns_ at 40 "$node_(0) setdest 90 9 0"\n', "", 'zero_speed = "jump"'),
+])
+def test_what_nobody_may_have_meant_is_said(tmp_path, name, text, rest, told):
+    assert any(told in note for note in _told(tmp_path, name, text, rest, duration=20))
+
+
+def test_fewer_hosts_than_the_trace_has_are_said(tmp_path):
+    notes = _told(tmp_path, "x.movements", "0 1 1 60 9 9\n" * 3, hosts="[hosts]\ncount = 2")
+    assert notes == ["hosts: the first 2 of the 3 hosts of the trace take part"]
+
+
+def test_names_that_hosts_cannot_have_are_said(tmp_path):
+    [note] = _told(tmp_path, "x.tcl", '$node_(a/b) set X_ 0\n$node_(a/b) set Y_ 0\n'
+                   '$ns_ at 0 "$node_(a/b) setdest 60 0 1"\n')
+    assert '"a/b"' in note and "called 0 to 0" in note
+
+
+@pytest.mark.parametrize(("name", "text", "rest", "found"), [
+    ("x.movements", "0 1 1 60 9 9\n", 'zero_speed = "jump"', "mobility.zero_speed"),
+    ("x.tcl", FIRST, "dimensions = 3", "mobility.dimensions"),
+    ("x.movements", "0 1 1 60 9 9\n", "dimensions = 4", "mobility.dimensions"),
+    ("x.movements", "0 1 2 3 10 4 5 6 20 21 8 9\n", "", "dimensions = 2 or 3"),
+    ("x.dat", "1.00 CONN 11 13 up\n", "", 'found "x.dat", which looks like The ONE'),
+])
+def test_options_and_formats_that_do_not_fit_are_refused(tmp_path, name, text, rest, found):
+    with pytest.raises(topologies.ScenarioError, match=found):
+        _scenario(tmp_path, name, text, rest)
+
+
+def test_dimensions_and_jumps_are_played(tmp_path):
+    scenario = _scenario(tmp_path, "x.movements", "0 1 2 3 10 4 5 6 20 21 8 9\n", "dimensions = 3", duration=15)
+    assert scenario.movement().positions(0.0).tolist() == [[1, 2, 3]]
+    legs = '$ns_ at 5 "$node_(0) setdest 50 60 0"\n$ns_ at 20 "$node_(0) setdest 50 80 1"\n'
+    scenario = _scenario(tmp_path, "x.tcl", FIRST + legs, 'zero_speed = "jump"', 10)
+    assert scenario.movement().positions(7.0).tolist() == [[50, 60]]
+
+
+@pytest.mark.parametrize(("name", "text", "cure"), [
+    ("x.scen", FIRST + '$ns_ at 1 "$node_(0) setdest 5 16 1"\n', "x.ns_params"),
+    ("x.movements", "0 1 1 20 9 9\n", "x.params"),
+    ("x.txt", "0 1 1 20 9 9\n", "x.params"),
+])
+def test_a_trace_that_is_too_short_names_the_file_that_declares_more(tmp_path, name, text, cure):
+    rest = 'format = "bonnmotion"' if name.endswith("txt") else ""
+    with pytest.raises(topologies.ScenarioError, match=f"in {cure} beside it declares more"):
+        _scenario(tmp_path, name, text, rest)
+    (tmp_path / cure).write_text("set val(duration) 30\nduration=30\n")
+    _scenario(tmp_path, name, text, rest)
+
+
+def test_notes_are_in_the_manifest_and_the_report(tmp_path):
+    legs = '$ns_ at 1 "$node_(0) setdest 50 60 0"\n$ns_ at 20 "$node_(0) setdest 5 6 0"\n'
+    scenario = _scenario(tmp_path, "x.tcl", FIRST + legs, duration=10)
+    told = topologies.notes(scenario)
+    path = runner.run(scenario, tmp_path / "run")
+    assert told and json.loads((path / "manifest.json").read_text())["notes"] == told
+    assert set(told) <= set(analysis.run.read(path).notes)

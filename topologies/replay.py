@@ -1,0 +1,96 @@
+"""What is worth saying about a trace as a scenario replays it: what its reader assumed, and what nobody may have meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from mobility import Movement, TraceError
+from topologies.motion import Trace
+from topologies.problems import one_line, show
+from topologies.run import NAME
+from topologies.scenario import Scenario
+
+FASTEST = 300.0  # m/s; beyond, seconds or meters are meant otherwise
+SMALLEST = 1.0  # m; all the way of all hosts within less is more likely degrees
+
+
+def remarks(scenario: Scenario) -> Iterator[str]:
+    """Notes, each "key: what is so; what would change it"; none for a scenario without a trace."""
+    if not isinstance(scenario.mobility, Trace):
+        return
+    try:
+        whole, replayed = scenario.trace(), scenario.movement()
+    except TraceError:  # it was there when the scenario was checked; who starts the run will be told
+        return
+    yield from (f"mobility.trace: {one_line(note)}" for note in whole.notes)
+    yield from _hosts(scenario, whole)
+    start = scenario.mobility.start
+    yield from (f"mobility.trace: {note}" for note in _times(whole, start, start + scenario.run.duration))
+    yield from (f"mobility.trace: {note}" for note in _ways(replayed))
+
+
+def _hosts(scenario: Scenario, whole: Movement) -> Iterator[str]:
+    count, names = len(scenario.names), scenario.names
+    if count < len(whole):
+        yield f"hosts: the first {count} of the {len(whole)} hosts of the trace take part"
+    strange = [name for name in whole.names[:count] if not re.match(NAME, name)]
+    if strange and names == [str(k) for k in range(count)]:
+        yield (f"hosts: the trace's names cannot be names of hosts (the first such: {one_line(show(strange[0]))}), "
+               f"so hosts are called 0 to {count - 1}, in its order")
+
+
+def _times(whole: Movement, start: float, end: float) -> Iterator[str]:
+    """Where the span that is replayed lies in the trace; times of the trace."""
+    begin = min(float(t.times[0]) for t in whole.trajectories)
+    moving = [span for span in map(_moving, whole.trajectories) if span]
+    if begin < 0:
+        yield f"its first {-begin:.15g} s lie before 0 and are not played"
+    if not moving:
+        yield "nobody moves in it"
+        return
+    first, last = min(span[0] for span in moving), max(span[1] for span in moving)
+    if first >= end:
+        yield (f"nobody moves in this run: the first host does so at {first:.15g} s of the trace; "
+               f"mobility.start = {first:.15g} begins there")
+    elif last <= start:
+        yield f"nobody moves in this run: the last host did so at {last:.15g} s of the trace, before mobility.start"
+    elif begin > start:
+        yield (f"it begins at {begin:.15g} s, and until then everybody stands; mobility.start = {begin:.15g} "
+               "begins there")
+
+
+def _moving(trajectory) -> tuple[float, float] | None:
+    """From when to when a host moves at all (s); None for one that does not."""
+    steps = np.flatnonzero((trajectory.points[1:] != trajectory.points[:-1]).any(axis=1))
+    return (float(trajectory.times[steps[0]]), float(trajectory.times[steps[-1] + 1])) if len(steps) else None
+
+
+def _ways(replayed: Movement) -> Iterator[str]:
+    """What the hosts do in the run; times of the run."""
+    absent = [name for name, t in zip(replayed.names, replayed.trajectories) if not t.always_present]
+    if absent:
+        yield (f"{len(absent)} of {len(replayed)} hosts are absent at times: nobody hears them then, while their "
+               "programs run and what they publish and subscribe counts")
+    jumps, fastest = [], (0.0, "", 0.0)
+    for name, trajectory in zip(replayed.names, replayed.trajectories):
+        way = np.linalg.norm(np.diff(trajectory.points, axis=0), axis=1)
+        took = np.diff(trajectory.times)
+        at_once = np.flatnonzero((took == 0) & (way > 0))
+        jumps += [(float(trajectory.times[k]), name) for k in at_once[:1]] * len(at_once)
+        if (took > 0).any():
+            speeds = np.divide(way, took, out=np.zeros_like(way), where=took > 0)
+            k = int(np.argmax(speeds))
+            fastest = max(fastest, (float(speeds[k]), name, float(trajectory.times[k])))
+    if jumps:
+        yield (f"hosts jump {len(jumps)} times, as they have two places at one instant (the first: host "
+               f"{min(jumps)[1]} at {min(jumps)[0]:.6g} s)")
+    if fastest[0] > FASTEST:
+        yield (f"host {fastest[1]} moves at {fastest[0]:.3g} m/s at {fastest[2]:.6g} s; times are in s and places "
+               "in m")
+    low = np.min([t.points.min(axis=0)[:2] for t in replayed.trajectories], axis=0)
+    high = np.max([t.points.max(axis=0)[:2] for t in replayed.trajectories], axis=0)
+    if 0 < (high - low).max() < SMALLEST:
+        yield f"all hosts stay within {(high - low).max():.3g} m; places are in m, not in degrees"
