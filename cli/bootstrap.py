@@ -197,8 +197,8 @@ def _pip_environment(pip: list[str], scratch: Path) -> dict[str, str]:
     configured = _configured(pip, environment)
     for key in ASTRAY:
         if key in configured:
-            raise Failed(f"pip's configuration sets {key}, which would lead packages past {VENV.name}; "
-                         f"take it out (pip config debug shows where), or start once with PIP_CONFIG_FILE={os.devnull}")
+            raise Failed(f"pip's configuration sets {key}, which would lead packages past {VENV.name}; take it out "
+                         f"(pip config debug shows where), or start once with PIP_CONFIG_FILE={os.devnull}")
     if (not CERTIFICATES.exists() and debian.present() and "cert" not in configured
             and not any(environment.get(name) for name in CERTIFICATE_SETTINGS)):
         _say("fetching the certificates of public authorities from Debian.")

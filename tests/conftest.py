@@ -35,11 +35,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 BUSY = 0.1  # s that a process of its own waits for a processor: then what runs in real time is about the machine
 PULSE = """
 import select, sys, time
-worst, asleep = 0.0, 0.02
-while True:
+print("begun", flush=True)
+worst, asleep, told = 0.0, 0.02, []
+while not told:
     began = time.monotonic()
-    if select.select([sys.stdin], [], [], asleep)[0]:
-        break
+    told = select.select([sys.stdin], [], [], asleep)[0]
     worst = max(worst, time.monotonic() - began - asleep)
 print(worst)
 """
@@ -67,6 +67,7 @@ def _pulse():
     """Hands out what tells how long (s) a process that sleeps and wakes waited for a processor at worst."""
     process = subprocess.Popen([sys.executable, "-I", "-S", "-c", PULSE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
+        process.stdout.readline()
         yield lambda: float(process.communicate()[0])
     finally:
         process.kill()

@@ -504,6 +504,29 @@ def test_what_does_not_run_is_told_with_its_reason_in_one_line(small_suite, proc
         "not run here: 7 tests: 4 (needs root)"]
 
 
+def test_a_failure_in_real_time_counts_unless_the_machine_was_busy(small_suite):
+    """What measures that is kept from running, as a busy machine would; other failures count on any machine."""
+    conftest = small_suite / "tests/conftest.py"
+    conftest.write_text(conftest.read_text().replace("BUSY = 0.1 ", "BUSY = 2.0 "))
+    (small_suite / "tests/test_small.py").write_text(
+        "import os, pytest, signal, time\n"
+        "def busy():\n"
+        "    [pulse] = open(f'/proc/self/task/{os.getpid()}/children').read().split()\n"
+        "    time.sleep(1)\n"
+        "    os.kill(int(pulse), signal.SIGSTOP)\n"
+        "    time.sleep(2.5)\n"
+        "    os.kill(int(pulse), signal.SIGCONT)\n"
+        "@pytest.mark.real_time\ndef test_late():\n    busy()\n    assert False\n"
+        "@pytest.mark.real_time\ndef test_late_and_good(): busy()\n"
+        "@pytest.mark.real_time\ndef test_wrong(): assert False\n"
+        "@pytest.mark.real_time\ndef test_broken():\n    busy()\n    raise KeyError\n")
+    done = run_suite(small_suite, "-n", "0")
+    assert sorted(re.findall(r"^FAILED tests/test_small.py::(\w+)", done.stdout, re.MULTILINE)) == ["test_broken", "test_wrong"]
+    assert re.search(r"^2 failed, 1 passed, 1 skipped\b", done.stdout.strip().splitlines()[-1])
+    assert re.search(r"^not run here: 1 tests: 1 \(failed in real time on a busy machine, which let a process wait "
+                     r"\d\.\d s: test_late\)$", done.stdout, re.MULTILINE)
+
+
 def test_a_list_of_cases_that_comes_out_empty_is_a_fault(small_suite):
     (small_suite / "tests/test_small.py").write_text(
         "import pytest\n@pytest.mark.parametrize('case', [])\ndef test_each(case): pass\n")
