@@ -17,6 +17,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from analysis import machine
 from analysis.errors import AnalysisError
 
 EMBEDDED = "local[*]"
@@ -74,12 +75,13 @@ def check_master(master: str | None) -> None:
 def session(master: str | None = None) -> SparkSession:
     """The running session, or a new one on `master` (any Spark master URL; embedded when None).
 
-    Raises AnalysisError when no master answers, or Spark cannot start, with what Java said.
+    Raises AnalysisError when no master answers, this machine lacks what Spark needs, or Spark cannot start, with what Java said.
     """
     check_master(master)
     running = SparkSession.getActiveSession()
     if running is not None and master in (None, running.sparkContext.master):
         return running
+    machine.check()
     _answers(master)
     if running is not None:
         running.stop()

@@ -34,7 +34,8 @@ LOG = ROOT / ".venv.log"  # what a failed step printed
 SPACE = 4 * 2**30  # bytes free that a set-up needs while it builds pyspark (3.2 measured); 1.3 stay in use
 SOURCE_ONLY = "pyspark"  # published without a wheel; built here, with the lock's setuptools
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
-CERTIFICATE_SETTINGS = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
+CERTIFICATE_SETTINGS = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")  # besides pip's `cert`
+ASTRAY = ("target", "prefix", "root")  # of pip's configuration: would lead packages out of the environment
 PIP_FAULTS = (  # a sign in pip's output, what it means
     (r"No space left|Errno 28", "the disk is full; free some space and start again"),
     (r"CERTIFICATE_VERIFY_FAILED|SSLError|TLS CA certificate bundle",
@@ -143,7 +144,7 @@ def _fill(venv: Path) -> None:
     _run("an empty environment", [real, "-I", "-m", "venv", "--without-pip", str(venv)], dict(os.environ))
     with tempfile.TemporaryDirectory(prefix="setup-", dir=venv) as scratch:
         pip = _pip(venv, Path(scratch))
-        environment = _pip_environment(Path(scratch))
+        environment = _pip_environment(pip, Path(scratch))
         options = ["install", "--require-hashes", "--no-deps", "--no-cache-dir", "--progress-bar=off",
                    "--only-binary=:all:", f"--no-binary={SOURCE_ONLY}", "--use-pep517", "--no-build-isolation"]
         builder = Path(scratch, "setuptools.txt")
@@ -185,25 +186,42 @@ def _pip(venv: Path, scratch: Path) -> list[str]:
     return [python, f"{wheel}/pip"]
 
 
-def _pip_environment(scratch: Path) -> dict[str, str]:
+def _pip_environment(pip: list[str], scratch: Path) -> dict[str, str]:
     """pip's surroundings: the user's own settings, less what would lead it out of the environment."""
     environment = {name: value for name, value in os.environ.items()
-                   if name not in ("PYTHONPATH", "PYTHONHOME", "PIP_USER", "PIP_TARGET", "PIP_PREFIX",
-                                   "PIP_REQUIRE_VIRTUALENV", "PIP_CONSTRAINT")}
+                   if name not in ("PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_CONSTRAINT")}
     builds = scratch / "tmp"  # a small /tmp in memory would not hold what is built
     builds.mkdir()
     environment.update(TMPDIR=str(builds), PIP_NO_INPUT="1", PIP_DISABLE_PIP_VERSION_CHECK="1",
-                       PIP_ROOT_USER_ACTION="ignore", LC_ALL="C.UTF-8")
-    if (not CERTIFICATES.exists() and debian.present()
+                       PIP_ROOT_USER_ACTION="ignore", PIP_USER="0", PIP_REQUIRE_VIRTUALENV="0", LC_ALL="C.UTF-8")
+    configured = _configured(pip, environment)
+    for key in ASTRAY:
+        if key in configured:
+            raise Failed(f"pip's configuration sets {key}, which would lead packages past {VENV.name}; take it out "
+                         f"(pip config debug shows where), or start once with PIP_CONFIG_FILE={os.devnull}")
+    if (not CERTIFICATES.exists() and debian.present() and "cert" not in configured
             and not any(environment.get(name) for name in CERTIFICATE_SETTINGS)):
         _say("fetching the certificates of public authorities from Debian.")
-        debian.fetch(["ca-certificates"], scratch / "certificates")
+        try:
+            debian.fetch(["ca-certificates"], scratch / "certificates")
+        except debian.Unavailable as error:  # an index of one's own may need none
+            _say(f"{error}; going on without.")
+            return environment
         bundle = scratch / "certificates.pem"
         with bundle.open("wb") as out:
             for one in sorted((scratch / "certificates/usr/share/ca-certificates").rglob("*.crt")):
                 out.write(one.read_bytes() + b"\n")
         environment["PIP_CERT"] = str(bundle)
     return environment
+
+
+def _configured(pip: list[str], environment: dict[str, str]) -> set[str]:
+    """The keys that pip's configuration sets for an installation, by pip's own word; none where it cannot be read,
+    of which the installation then complains."""
+    told = subprocess.run([*pip, "config", "list"], env=environment, stdin=subprocess.DEVNULL, text=True,
+                          capture_output=True, errors="replace")
+    found = re.findall(r"^(?:global|install|:env:)\.([\w-]+)=(.*)$", told.stdout, re.MULTILINE)
+    return {key for key, value in found if value.strip("'\"")}
 
 
 def _run(title: str, command: list[str], environment: dict[str, str]) -> None:

@@ -38,7 +38,8 @@ def run(args: argparse.Namespace) -> int:
     from cli import progress, watch
     from emulation import runner
 
-    check_master(args.master)
+    if not args.no_analysis:
+        check_analysis(args.master)
     given = {"run.world": args.world, "run.seed": args.seed, "run.journal": args.journal or None}
     scenario = load(args.scenario, {key: value for key, value in given.items() if value is not None})
     if not args.allow_commands and (told := commands(scenario)):
@@ -155,15 +156,16 @@ def _judged(manifest: dict) -> str:
                       *(f"  - {reason}" for reason in because), bar, ""])
 
 
-def check_master(master: str | None) -> None:
+def check_analysis(master: str | None) -> None:
     """Before hours of a run: whether the analysis after it could begin. UserError if not."""
-    if master is None:
-        return
-    from analysis import AnalysisError
-    from analysis.session import check_master as check
+    from analysis import AnalysisError, machine
 
     try:
-        check(master)
+        machine.check()
+        if master is not None:
+            from analysis.session import check_master
+
+            check_master(master)
     except AnalysisError as error:
         raise UserError(str(error)) from None
 

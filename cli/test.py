@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     _programs()
     seed = random.SystemRandom().randrange(2**32) if args.seed is None else args.seed
     command = [sys.executable, "-m", "pytest", f"--randomly-seed={seed}",
-               f"--hypothesis-seed={seed}", "-rfEs"]
+               f"--hypothesis-seed={seed}", "-rfE"]
     if not any(argument.startswith(("-n", "--numprocesses", "--pdb")) for argument in args.others):
         command += ["-n", "0" if args.hwsim else str(min(PROCESSES, os.cpu_count() or 1))]
     if args.slow:

@@ -32,7 +32,6 @@ DRIVER = Path(__file__).with_name("driver.py")
 CELL = "02:72:6f:61:6d:63"
 BEACONS = 1000  # units of 1.024 ms: in ad hoc mode each radio of hwsim sends all of its own
 PATIENCE, EACH = 60.0, 10.0  # s for the stations to be made: for all, and for each besides
-MS_REC, MS_PRIVATE = 0x4000, 0x40000
 MOUNTS = (("proc", "/proc"), ("sysfs", "/sys"), ("debugfs", "/sys/kernel/debug"), ("tmpfs", "/run"))
 SEARCHED = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
@@ -103,8 +102,7 @@ def _order(plan: Plan) -> dict[str, object]:
 def _become(interpreter: str, channel: Channel) -> None:
     """Be Mininet-WiFi's process, in namespaces of its own. Raises kernel.Unsupported and OSError."""
     kernel.make_network()
-    kernel.unshare(kernel.CLONE_NEWNS)
-    kernel.mount("none", "/", "none", MS_REC | MS_PRIVATE)
+    kernel.make_mounts()
     for kind, at in MOUNTS:
         kernel.mount(kind, at, kind)
     os.chdir("/run")

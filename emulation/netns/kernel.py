@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x20000, 0x10000000, 0x20000000, 0x40000000
+MS_REC, MS_PRIVATE = 0x4000, 0x40000
 PR_SET_PDEATHSIG, PR_SET_TIMERSLACK = 1, 29
 TUNSETIFF, TUNSETIFINDEX = 0x400454CA, 0x400454DA
 IFF_TAP, IFF_NO_PI = 0x0002, 0x1000
@@ -46,6 +47,24 @@ def mount(what: str, at: str, kind: str, flags: int = 0) -> None:
     if _libc.mount(what.encode(), at.encode(), kind.encode(), ctypes.c_ulong(flags), None) != 0:
         error = ctypes.get_errno()
         raise OSError(error, os.strerror(error), at)
+
+
+def make_mounts() -> None:
+    """Move this process into a mount namespace of its own, from which no mount gets out. Raises OSError.
+
+    In a chroot `/` is no mount point, and what is none cannot be made private: that is done at the namespace's own root.
+    """
+    unshare(CLONE_NEWNS)
+    root, folder, space = (os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in ("/", ".", "/proc/self/ns/mnt"))
+    try:
+        setns(space, CLONE_NEWNS)  # "/" is then where the namespace begins
+        mount("none", "/", "none", MS_REC | MS_PRIVATE)
+        os.fchdir(root)
+        os.chroot(".")
+        os.fchdir(folder)
+    finally:
+        for descriptor in (root, folder, space):
+            os.close(descriptor)
 
 
 def make_network() -> None:

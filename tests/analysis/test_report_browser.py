@@ -101,11 +101,12 @@ def test_the_slider_moves_time_and_the_drawing(browser):
     assert clock(browser) > 5.0
 
 
+@pytest.mark.real_time
 def test_play_moves_on_and_pause_stops(browser):
     move_slider(browser, 0)
     button = browser.find_element(By.ID, "play")
     button.click()
-    until = time.monotonic() + 10
+    until = time.monotonic() + 300
     while clock(browser) < 1.0 and time.monotonic() < until:
         time.sleep(0.05)
     assert clock(browser) >= 1.0

@@ -49,5 +49,5 @@ def test_a_machine_whose_name_has_no_address(tmp_path):
         pytest.skip("a machine name of one's own needs root or user namespaces")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SPARK_LOCAL")}
     done = subprocess.run([*apart, sys.executable, "-c", program], env={**environment, "PYTHONPATH": str(ROOT)},
-                          cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+                          cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
     assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr

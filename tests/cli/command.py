@@ -17,5 +17,5 @@ def start(*arguments: object, cwd: Path, **options) -> subprocess.Popen:
 
 def roamcast(*arguments: object, cwd: Path, **options) -> subprocess.CompletedProcess:
     process = start(*arguments, cwd=cwd, **options)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=600)
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)

@@ -13,6 +13,7 @@ import pytest
 
 from emulation import capture, records
 from tests.cli.command import ENVIRONMENT, ROOT, roamcast, start
+from tests.own_mounts import own_mounts
 
 PARK = (ROOT / "topologies" / "park-12.toml").read_text()
 
@@ -127,12 +128,12 @@ def test_ctrl_c_keeps_what_was_recorded(tmp_path, number):
     (tmp_path / "long.toml").write_text(PARK.replace("duration = 120", "duration = 36000"))
     process = start("run", "long.toml", "--no-analysis", "--out", "run", cwd=tmp_path)
     world = tmp_path / "run" / "world.jsonl"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while not (world.exists() and world.stat().st_size > 10_000):
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.05)
     process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=600)
     assert process.returncode == 130 and "Interrupted: the run stopped after" in out
     assert "Traceback" not in err
     found = json.loads((tmp_path / "run" / "manifest.json").read_text())
@@ -229,3 +230,28 @@ def test_whatever_the_words_nobody_sees_a_traceback(tmp_path, monkeypatch, capsy
     told = capsys.readouterr()
     assert code == 2 and told.out == "" and told.err.strip() and "\x1b" not in told.err
     assert [file.name for file in tmp_path.iterdir()] == ["walk.toml"]
+
+
+NOBODY_KNOWS = """
+for file in /etc/hosts /etc/resolv.conf /etc/nsswitch.conf; do
+    [ -e $file ] && mount --bind "$1" $file
+done
+shift
+exec "$@"
+"""
+
+
+@pytest.mark.parametrize("words", [["run", "walk.toml", "--out", "run"], ["analyse", "recorded"]])
+def test_a_machine_without_localhost_is_told_before_a_run_begins(tmp_path, words):
+    """Names are looked up in a hosts file and by a resolver that say nothing."""
+    (tmp_path / "nothing").touch()
+    (tmp_path / "walk.toml").write_text(PARK)
+    without = own_mounts(NOBODY_KNOWS, tmp_path / "nothing", sys.executable, "-P", "-m", "cli")
+    recorded = subprocess.run([*without, "run", "walk.toml", "--no-analysis", "--out", "recorded"], cwd=tmp_path,
+                              env=ENVIRONMENT, capture_output=True, text=True)
+    assert recorded.returncode == 0, recorded.stderr
+    done = subprocess.run([*without, *words], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True)
+    assert done.returncode == 2 and not (tmp_path / "run").exists()
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith("roamcast: this machine knows no localhost (") and "echo '127.0.0.1 localhost' >> /etc/hosts" in said
+    assert "Ran" not in done.stdout and "Traceback" not in done.stderr

@@ -22,7 +22,7 @@ from cli.main import commands
 from tests.test_architecture import ROOT, committed
 
 WITHOUT = {"node", "pub", "sub", "radio", "replay", "exec"}  # need nothing that a host in the field lacks
-MINUTE = 60.0  # s
+MINUTE = 300.0  # s; so long only where the machine is busy
 
 
 def closure(*names: str) -> set[str]:

@@ -48,7 +48,7 @@ def test_while_libraries_are_loaded(tmp_path, name, outcome):
     (tmp_path / "first").mkdir()
     (tmp_path / "first" / "pydantic.py").write_text(LIBRARY.format(name=name, outcome=outcome))
     process = start(tmp_path, "run", "two.toml", first=tmp_path / "first")
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=600)
     assert (process.returncode, out, err) == (130, "", "roamcast: interrupted\n")
     assert not (tmp_path / "runs").exists()
 
@@ -57,13 +57,13 @@ def test_while_libraries_are_loaded(tmp_path, name, outcome):
 def test_during_the_analysis_after_a_run(tmp_path, number):
     """The run is whole, and it is said where it lies; Spark ends with its program."""
     process = start(tmp_path, "run", "two.toml", "--out", "run")
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while not (java := children(process.pid)):
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.05)
     time.sleep(0.5)
     process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=600)
     assert process.returncode in (130, -signal.SIGINT) and "Traceback" not in err, err
     assert err.endswith("roamcast: interrupted\n") and out.startswith("Ran 20 s in ") and "recorded in run\n" in out
     assert '"outcome": "complete"' in (tmp_path / "run" / "manifest.json").read_text()
@@ -83,7 +83,7 @@ def children(pid: int) -> list[int]:
 
 def test_two_runs_into_one_directory_at_once(tmp_path):
     processes = [start(tmp_path, "run", "two.toml", "--no-analysis", "--out", "run") for _ in range(3)]
-    ended = [(*process.communicate(timeout=120), process.returncode) for process in processes]
+    ended = [(*process.communicate(timeout=600), process.returncode) for process in processes]
     assert sorted(code for *_, code in ended) == [0, 2, 2]
     for out, err, code in ended:
         if code:

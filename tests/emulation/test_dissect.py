@@ -93,7 +93,7 @@ def tshark(files, *arguments: str) -> str:
         ["tshark", "-X", f"lua_script:{lua}", "-r", str(pcap), *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=True,
     )
     assert "Lua" not in run.stderr and "lua" not in run.stderr, run.stderr

@@ -24,7 +24,7 @@ from tests.emulation.spaces import elsewhere
 from topologies.scenario import LogDistanceRadio, RadioLink, UnitDiskRadio
 
 FAMILY = 30
-PATIENCE = 60.0  # s
+PATIENCE = 300.0  # s
 
 
 # ---- netlink as the kernel packs it --------------------------------------------------------------

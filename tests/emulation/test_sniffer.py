@@ -17,7 +17,7 @@ from emulation.sniffer import BLOCK, BLOCKS, Monitor, Sniffer, SnifferError, goi
 from tests.emulation.spaces import elsewhere
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 30.0  # s
+PATIENCE = 300.0  # s
 TUNSETLINK, RADIOTAP = 0x400454CD, 803  # of a TAP: the kind of its frames
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to listen to an interface")
 

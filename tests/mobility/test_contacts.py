@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations, pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 import mobility
 from mobility.textfile import read_lines
 
+TRACES = Path(__file__).resolve().parents[1] / "data" / "traces"
 NAMES = ["gm25", "manh30", "rpgm40", "rwp100_strip", "rwp3d_15", "rwp50_ped", "ssrwp30", "static20"]
 
 
@@ -30,10 +32,9 @@ def _movement(*tracks, duration=100.0, lives=None) -> mobility.Movement:
 
 @pytest.mark.parametrize("radius", [100, 250])
 @pytest.mark.parametrize("name", NAMES)
-def test_agree_with_bonnmotion_linkdump(shared, name, radius):
-    folder = shared / "data" / "traces"
-    contacts = mobility.read(folder / f"bonnmotion/{name}.movements.gz").contacts(radius)
-    dump = next((folder / "reference").glob(f"{name}.linkdump_{radius}.txt*"))
+def test_agree_with_bonnmotion_linkdump(name, radius):
+    contacts = mobility.read(TRACES / f"bonnmotion/{name}.movements.gz").contacts(radius)
+    dump = next((TRACES / "reference").glob(f"{name}.linkdump_{radius}.txt*"))
     wanted = {}
     for line in filter(None, read_lines(dump)):
         i, j, *spans = line.split()
@@ -47,13 +48,12 @@ def test_agree_with_bonnmotion_linkdump(shared, name, radius):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_agree_with_bonnmotion_statistics(shared, name):
+def test_agree_with_bonnmotion_statistics(name):
     """Mean degree, number of contacts and of their ends, mean durations at 100 m and 250 m."""
-    folder = shared / "data" / "traces"
-    movement = mobility.read(folder / f"bonnmotion/{name}.movements.gz")
+    movement = mobility.read(TRACES / f"bonnmotion/{name}.movements.gz")
     rows = {
         line.split('"')[1]: [float(v) for v in line.split('"')[2].split()]
-        for line in read_lines(folder / f"reference/{name}.stats")
+        for line in read_lines(TRACES / f"reference/{name}.stats")
         if line.startswith('"')
     }
     for column, radius in enumerate(rows["tx range"]):
@@ -69,12 +69,11 @@ def test_agree_with_bonnmotion_statistics(shared, name):
             assert lasts[broken].mean() == pytest.approx(rows["avg. time to link break"][column], rel=1e-6)
 
 
-def test_agree_with_the_one(shared):
+def test_agree_with_the_one():
     """The ONE sees changes on whole seconds only: each of its instants is the next second after ours."""
-    folder = shared / "data" / "traces"
-    contacts = mobility.read(folder / "bonnmotion/rwp50_ped.movements.gz").contacts(100.0)
+    contacts = mobility.read(TRACES / "bonnmotion/rwp50_ped.movements.gz").contacts(100.0)
     told: dict[tuple[int, int], list[tuple[float, bool]]] = {}
-    for line in filter(None, read_lines(folder / "reference/rwp50_ped.one_contacts_100m.txt")):
+    for line in filter(None, read_lines(TRACES / "reference/rwp50_ped.one_contacts_100m.txt")):
         t, _, a, b, change = line.split()
         told.setdefault((min(int(a), int(b)), max(int(a), int(b))), []).append((float(t), change == "up"))
     seconds = np.arange(1.0, 900.0)
@@ -89,8 +88,8 @@ def test_agree_with_the_one(shared):
     assert ours == told
 
 
-def test_a_radius_of_exactly_the_distance_counts(shared):
-    grid = mobility.read(shared / "data/traces/ns2/cmu_puma-scenario-ex.gz", "ns2")  # 5 x 5, pitch 250 m
+def test_a_radius_of_exactly_the_distance_counts():
+    grid = mobility.read(TRACES / "ns2/cmu_puma-scenario-ex.gz", "ns2")  # 5 x 5, pitch 250 m
     assert len(grid.contacts(250.0, 0.0, 10.0)) == 40
     assert len(grid.contacts(np.nextafter(250.0, 0.0), 0.0, 10.0)) == 0
 

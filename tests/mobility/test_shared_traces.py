@@ -1,9 +1,8 @@
-"""Every BonnMotion and ns-2 file of the shared traces, against facts found by other programs."""
+"""Every BonnMotion and ns-2 file of tests/data, against facts found by other programs."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import tempfile
@@ -15,16 +14,14 @@ import pytest
 import mobility
 from mobility.textfile import read_lines
 
-ROOT = Path(__file__).resolve().parents[2]
-TRACES = Path(os.environ.get("ROAMCAST_SHARED", ROOT.parent / "shared")) / "data" / "traces"
+DATA = Path(__file__).resolve().parents[1] / "data"
+TRACES = DATA / "traces"
 FOLDERS = ("bonnmotion", "ns2", "odd")
 FORMATS = {"BonnMotion movements": "bonnmotion", "ns-2 movement": "ns2"}  # by how the facts begin
 
 
 def _files() -> dict[str, tuple[str, dict]]:
-    """path -> (format, facts); empty without the shared data, which test_all_are_there then tells."""
-    if not TRACES.is_dir():
-        return {}
+    """path -> (format, facts)"""
     found = {}
     for path, facts in json.loads((TRACES / "expected.json").read_text()).items():
         for begin, format in FORMATS.items():
@@ -48,7 +45,7 @@ def _ids(names: list[str]) -> list[str]:
     return names if len(names) <= 10 else [*names[:2], "...", names[-1]]
 
 
-def test_all_are_there(shared):
+def test_all_are_there():
     on_disk = {
         str(path.relative_to(TRACES))
         for folder in FOLDERS
@@ -57,6 +54,21 @@ def test_all_are_there(shared):
     }
     assert len(FILES) >= 40
     assert on_disk == set(FILES)
+
+
+def test_each_file_of_the_data_has_its_origin_and_licence_beside_it():
+    """As the page beside the files says; and a clone stays small."""
+    page = (DATA / "README.md").read_text(encoding="utf-8")
+    licences = re.findall(r"^\| ([^|]+) \| [^|]+ \|$", page.partition("## Files")[0], re.MULTILINE)
+    told = {}
+    for folder, rows in re.findall(r"^### (\S+)/\n\n(.*?)(?=\n\n###|\Z)", page, re.MULTILINE | re.DOTALL):
+        for name, origin, licence in re.findall(r"^\| `([^`]+)` \| (\S.*) \| (\S+) \|$", rows, re.MULTILINE):
+            told[f"{folder}/{name}"] = licence
+    assert set(told.values()) <= {name for names in licences for name in names.split(", ")}
+    files = [path for path in DATA.rglob("*") if path.is_file()]
+    ours = {DATA / "README.md", TRACES / "expected.json", *(DATA / "licences").iterdir()}
+    assert set(told) == {path.relative_to(DATA).as_posix() for path in set(files) - ours}
+    assert sum(path.stat().st_size for path in files) < 6_000_000
 
 
 @pytest.mark.parametrize("path", FILES)
@@ -125,14 +137,14 @@ SAME = [
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_ns2_export_is_the_same_movement_moved_by_ten_meters(shared, name):
+def test_ns2_export_is_the_same_movement_moved_by_ten_meters(name):
     ns2 = next((TRACES / "ns2").glob(f"bm_{name}.ns_movements*"))
     one, other = mobility.read(TRACES / f"bonnmotion/{name}.movements.gz"), mobility.read(ns2)
     for t in np.linspace(0, one.duration, 97):
         assert np.abs(one.positions(t) + 10.0 - other.positions(t)).max() < 1e-6
 
 
-def test_disaster_area_nodes_leave_and_return(shared):
+def test_disaster_area_nodes_leave_and_return():
     """DisasterArea's dialect, one number a line: status 2 ends a stay, status 1 begins the next."""
     movement = mobility.read(TRACES / "bonnmotion/da150_one_number_per_line.movements.gz")
     assert (len(movement), movement.duration) == (150, 600.0)
@@ -149,7 +161,7 @@ def test_disaster_area_nodes_leave_and_return(shared):
         assert not np.isnan(movement.positions(t)[present]).any()
 
 
-def test_a_host_under_way_at_time_zero(shared):
+def test_a_host_under_way_at_time_zero():
     """Negative times are played: The ONE's warm-up leaves nodes in the middle of a leg."""
     movement = mobility.read(TRACES / "ns2/one_s_warmup_negative_times.txt.gz", "ns2")
     moving = [trajectory.velocity(0.0) for trajectory in movement.trajectories]
@@ -157,7 +169,7 @@ def test_a_host_under_way_at_time_zero(shared):
     assert min(trajectory.times[0] for trajectory in movement.trajectories) == -80.0
 
 
-def test_set_dist_lines_agree_with_contacts(shared):
+def test_set_dist_lines_agree_with_contacts():
     """setdest's own hop counts: every change of `set-dist i j` to or from 1 is a contact's end at 250 m.
 
     setdest works in steps, so its instants are compared to 1e-6 s and one that lies at a

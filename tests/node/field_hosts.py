@@ -18,9 +18,14 @@ from node.client import Client
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = "[node]\nhello_interval = 0.1\nleader_interval = 0.2\nsecret = 'of the tests'\n"
-PATIENCE = 30.0  # s; a machine under load is slow
+PATIENCE = 300.0  # s; a machine under load is slow
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
+
+
+def inside(namespace: str) -> list[str]:
+    """What runs a program in a network namespace. `ip netns exec` makes mounts as well, which a chroot does not give."""
+    return ["nsenter", f"--net=/run/netns/{namespace}"]
 
 
 def until(condition, what: str):
@@ -45,8 +50,8 @@ def hosts():
     try:
         for name in names:
             ip("netns", "add", name)
-        tried = subprocess.run(["ip", "netns", "exec", names[0], "true"], check=False, capture_output=True, text=True)
-        if tried.returncode:  # in a chroot whose root is no mount, in a container
+        tried = subprocess.run([*inside(names[0]), "true"], check=False, capture_output=True, text=True)
+        if tried.returncode:  # in a container
             pytest.skip(f"this system has no network namespaces to give: {tried.stderr.strip()}")
         ip("-n", names[0], "link", "add", "air", "type", "bridge")
         ip("-n", names[0], "link", "set", "air", "up")
@@ -71,7 +76,7 @@ class Host:
         folder.joinpath("quick.toml").write_text(QUICK)
 
     def command(self, *more: str) -> list[str]:
-        return ["ip", "netns", "exec", self.namespace, sys.executable, "-P", "-m", "cli", "node",
+        return [*inside(self.namespace), sys.executable, "-P", "-m", "cli", "node",
                 "--id", str(self.node), "--interface", "radio", "--control", str(self.socket),
                 "--records", str(self.records), "--state", str(self.folder / f"{self.node}.state"),
                 "--config", str(self.folder / "quick.toml"), *more]

@@ -27,12 +27,24 @@ from node.shell import DaemonError
 from node.shell.epoch import next_epoch
 from node.shell.logs import Records
 from node.shell.radio import Radio
-from tests.node.field_hosts import PATIENCE, Host, as_root, environment, hosts, joined, received, three, until
+from tests.node.field_hosts import (
+    PATIENCE,
+    Host,
+    as_root,
+    environment,
+    hosts,
+    inside,
+    joined,
+    received,
+    three,
+    until,
+)
 
 __all__ = ["hosts", "three"]  # fixtures
 
 
-@pytest.mark.needs("ip")
+@pytest.mark.needs("ip", "nsenter")
+@pytest.mark.real_time
 @as_root
 def test_three_hosts_publish_subscribe_and_restart(three):
     for host in three:
@@ -66,7 +78,8 @@ def test_three_hosts_publish_subscribe_and_restart(three):
     assert {1, 3} <= {record["neighbor"] for record in b.kinds("neighbor_up")}
 
 
-@pytest.mark.needs("ip")
+@pytest.mark.needs("ip", "nsenter")
+@pytest.mark.real_time
 @as_root
 def test_the_commands_pub_and_sub(three):
     a, b, _ = three
@@ -92,7 +105,8 @@ def test_the_commands_pub_and_sub(three):
     assert sub.returncode == 2 and "the node went away" in said
 
 
-@pytest.mark.needs("ip")
+@pytest.mark.needs("ip", "nsenter")
+@pytest.mark.real_time
 @as_root
 def test_an_interface_that_goes_down_and_comes_back(three):
     a, b, _ = three
@@ -110,7 +124,8 @@ def test_an_interface_that_goes_down_and_comes_back(three):
     assert "radio: cannot send to 10.77.0." in b.end()
 
 
-@pytest.mark.needs("ip")
+@pytest.mark.needs("ip", "nsenter")
+@pytest.mark.real_time
 @as_root
 def test_garbage_on_both_sockets_changes_nothing(three):
     a, b, c = three
@@ -129,7 +144,7 @@ def test_garbage_on_both_sockets_changes_nothing(three):
             if i % 20 == 0:
                 time.sleep(0.02)  # or a busy machine's kernel throws most of them away
     """)
-    subprocess.run(["ip", "netns", "exec", c.namespace, sys.executable, "-c", babble], check=True)
+    subprocess.run([*inside(c.namespace), sys.executable, "-c", babble], check=True)
     dice = random.Random(11)
     for rubbish in [dice.randbytes(5000), b"\n\n{}\n[]\n", b'{"do":"subscribe","filter":7}\n', b'{"do":"publish"}\n',
                     b'{"do":"publish","attributes":{"a":{"bytes":"!"}}}\n', b'{"do":' + b"[" * 100_000 + b"\n",
@@ -158,7 +173,8 @@ def test_garbage_on_both_sockets_changes_nothing(three):
     assert not {record["neighbor"] for record in a.kinds("neighbor_up")} - {2}
 
 
-@pytest.mark.needs("ip")
+@pytest.mark.needs("ip", "nsenter")
+@pytest.mark.real_time
 @as_root
 def test_a_journal_of_the_field_replays_on_the_desk(three):
     a, b, _ = three
@@ -176,7 +192,8 @@ def test_a_journal_of_the_field_replays_on_the_desk(three):
     assert "all the same" in replayed.stdout, replayed.stdout + replayed.stderr
 
 
-@pytest.mark.needs("ip")
+@pytest.mark.needs("ip", "nsenter")
+@pytest.mark.real_time
 @as_root
 def test_a_program_that_does_not_read_loses_events_and_is_told(three):
     a = three[0]
@@ -195,7 +212,8 @@ def test_a_program_that_does_not_read_loses_events_and_is_told(three):
     assert any("waiting" in record["what"] for record in a.kinds("refused"))
 
 
-@pytest.mark.needs("ip")
+@pytest.mark.needs("ip", "nsenter")
+@pytest.mark.real_time
 @as_root
 def test_what_is_settled_has_come_to_the_tree_neighbors(three):
     a, b, _ = three

@@ -17,7 +17,17 @@ from cli.node import add_arguments
 from node.client import Client
 from node.config import NodeConfig
 from node.settings import SettingsError, read
-from tests.node.field_hosts import PATIENCE, as_root, environment, hosts, joined, received, three, until
+from tests.node.field_hosts import (
+    PATIENCE,
+    as_root,
+    environment,
+    hosts,
+    inside,
+    joined,
+    received,
+    three,
+    until,
+)
 
 __all__ = ["hosts", "three"]  # fixtures
 
@@ -35,7 +45,8 @@ def plug_in(host, number: int, address: str) -> None:
     ip("-n", host.namespace, "link", "set", "radio", "up")
 
 
-@pytest.mark.needs("ip")
+@pytest.mark.needs("ip", "nsenter")
+@pytest.mark.real_time
 @as_root
 def test_a_device_that_vanishes_and_returns_is_taken_up_again(three):
     a, b, _ = three
@@ -63,7 +74,8 @@ def test_a_device_that_vanishes_and_returns_is_taken_up_again(three):
     assert states[:2] == [("radio", "up"), ("radio", "gone")]
 
 
-@pytest.mark.needs("ip")
+@pytest.mark.needs("ip", "nsenter")
+@pytest.mark.real_time
 @as_root
 def test_an_address_that_changes_is_followed(three):
     a, b, _ = three
@@ -86,7 +98,8 @@ def test_an_address_that_changes_is_followed(three):
     assert not b.kinds("identity_conflict")  # what it sent from its old address and heard again was its own
 
 
-@pytest.mark.needs("ip")
+@pytest.mark.needs("ip", "nsenter")
+@pytest.mark.real_time
 @as_root
 @pytest.mark.parametrize("copied", [False, True], ids=["other-epoch", "copied-card"])
 def test_two_nodes_of_one_identity_are_noticed_by_each(three, tmp_path, copied):
@@ -108,7 +121,8 @@ def test_two_nodes_of_one_identity_are_noticed_by_each(three, tmp_path, copied):
         assert f"two living nodes have the id {a.node} " in host.end()
 
 
-@pytest.mark.needs("ip")
+@pytest.mark.needs("ip", "nsenter")
+@pytest.mark.real_time
 @as_root
 def test_nodes_talk_over_ipv6_without_an_address_given(three):
     a, b, _ = three
@@ -126,7 +140,8 @@ def test_nodes_talk_over_ipv6_without_an_address_given(three):
     assert not a.kinds("identity_conflict")
 
 
-@pytest.mark.needs("ip")
+@pytest.mark.needs("ip", "nsenter")
+@pytest.mark.real_time
 @as_root
 def test_a_node_is_all_in_its_file_and_flags_override(three, tmp_path):
     a, _, _ = three
@@ -135,7 +150,7 @@ def test_a_node_is_all_in_its_file_and_flags_override(three, tmp_path):
     config.write_text(f'id = 1\ninterface = "radio"\ncontrol = "{a.socket}"\nrecords = "{tmp_path}/wrong.jsonl"\n'
                       f'state = "{tmp_path}/state"\njournal = "{tmp_path}/1.journal"\ndisk = 1\nport = 4711\n[node]\n'
                       "hello_interval = 0.1\n")
-    process = subprocess.Popen(["ip", "netns", "exec", a.namespace, sys.executable, "-P", "-m", "cli", "node", "--config",
+    process = subprocess.Popen([*inside(a.namespace), sys.executable, "-P", "-m", "cli", "node", "--config",
                                 str(config), "--records", str(a.records)], env=environment(), stderr=subprocess.PIPE, text=True)
     try:
         a.ready()

@@ -92,7 +92,8 @@ def talk(a: Device, b: Device, least: float, most: float = 120.0) -> None:
                     pass
 
 
-@pytest.mark.needs("ip")
+@pytest.mark.needs("ip", "nsenter")
+@pytest.mark.real_time
 @as_root
 def test_a_power_cut_costs_the_last_second_and_the_rest_is_analysed(hosts, tmp_path):
     devices = [Device(name, node, tmp_path / f"device-{node}") for node, name in enumerate(hosts[:2])]

@@ -63,7 +63,7 @@ def _why_not() -> str:
     return ""
 
 
-pytestmark = pytest.mark.skipif(bool(_why_not()), reason=_why_not() or "it can")
+pytestmark = [pytest.mark.skipif(bool(_why_not()), reason=_why_not() or "it can"), pytest.mark.real_time]
 
 
 def radios() -> list[str]:

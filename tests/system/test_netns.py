@@ -23,7 +23,7 @@ from node.airtime import DIFS
 from tests.system import runs
 from topologies.scenario import UnitDiskRadio
 
-PATIENCE = 60.0  # s
+PATIENCE = 300.0  # s
 LATE = 0.2  # s: later than that and it is the machine that a run shows
 TCP_BYTES = 20 + 32  # of the headers of IPv4 and TCP, with its time stamps
 LIMITS = "[run.fidelity]\nmedium = 60\nnodes = 60\npositions = 60\nhost = 60\nstall = 60\ndropped = 1\n"  # the machine may be busy
@@ -61,7 +61,7 @@ def _supported() -> str:
     return ""
 
 
-pytestmark = pytest.mark.skipif(bool(_supported()), reason=_supported() or "supported")
+pytestmark = [pytest.mark.skipif(bool(_supported()), reason=_supported() or "supported"), pytest.mark.real_time]
 
 
 def environment() -> dict[str, str]:
@@ -150,8 +150,8 @@ def test_a_run_leaves_what_the_simulator_leaves(tmp_path):
 
     assert events(ours, "published") == events(sim, "published") != []
     assert sorted(events(ours, "delivered")) == sorted(events(sim, "delivered")) != []
-    for published in runs.of_kind(ours, "published"):
-        assert published["t"] == pytest.approx(published["t"] // 0.25 * 0.25, abs=0.2)
+    due = [2.5 + 0.25 * number for number in range(len(events(ours, "published")))]
+    assert all(record["t"] > at - 0.001 for at, record in zip(due, runs.of_kind(ours, "published"), strict=True))
     for record in runs.of_kind(ours, *schema.records()):
         assert not schema.faults(record)
     truth = ("radio_up", "host_up")
@@ -169,7 +169,8 @@ def test_captures_hold_whole_frames_and_the_mediums_decisions(tmp_path):
     seen = [[frame for _, frame in capture.read(ours / "captures" / f"{host}.pcap")] for host in range(3)]
     stamps = [at for at, _ in capture.read(ours / "captures" / "1.pcap")]
     epoch = runs.manifest(ours)["epoch"]
-    assert all(0 <= at / 1e9 - epoch <= 5.1 for at in stamps) and any(at % 1000 for at in stamps)
+    end = 5.1 + worst(runs.manifest(ours)["fidelity"])
+    assert all(0 <= at / 1e9 - epoch <= end for at in stamps) and any(at % 1000 for at in stamps)
     ports = {int.from_bytes(frame[34:36]) for frame in seen[1] if frame[12:14] == b"\x08\x00"}
     assert ports == {wire.PORT}
     for host, frames in enumerate(seen):
@@ -395,7 +396,7 @@ def test_an_overloaded_run_says_so(tmp_path):
     assert process.returncode == 3 and "THIS RUN IS NOT VALID" in loud
     assert "how late the medium ran is" in loud and "run.fidelity.medium = 10 ms" in loud
     fidelity = runs.manifest(out)["fidelity"]
-    assert not fidelity["valid"] and 0.3 < fidelity["medium"]["p99"] <= fidelity["medium"]["worst"] < 1.5
+    assert not fidelity["valid"] and 0.3 < fidelity["medium"]["p99"] <= fidelity["medium"]["worst"]
 
 
 def test_a_full_disk_ends_the_run_and_keeps_what_was_written(tmp_path):

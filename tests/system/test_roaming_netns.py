@@ -20,7 +20,7 @@ def _supported() -> str:
     return ""
 
 
-pytestmark = pytest.mark.skipif(bool(_supported()), reason=_supported() or "supported")
+pytestmark = [pytest.mark.skipif(bool(_supported()), reason=_supported() or "supported"), pytest.mark.real_time]
 
 SECONDS, FROM, TO = 26, 8.0, 20.0  # s: of the run; all that is published in between must come
 BUSY = 0.3  # s that nodes are late; then neighbors seem to be gone that are not

@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import connected_components
 import topologies
 
 FOLDER = Path(__file__).resolve().parents[2] / "topologies"
+TRACES = Path(__file__).resolve().parents[1] / "data" / "traces"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
@@ -55,10 +56,10 @@ def test_park_30_is_as_the_issue_says():
     assert (work.kinds, work.subscriptions, work.publish_interval) == (20, 2, 5.0)
 
 
-def test_rwp50_ped_is_bonnmotions_trace(shared):
+def test_rwp50_ped_is_bonnmotions_trace():
     for ending in (".movements.gz", ".params"):
         copy = (FOLDER / f"traces/rwp50_ped{ending}").read_bytes()
-        assert copy == (shared / f"data/traces/bonnmotion/rwp50_ped{ending}").read_bytes()
+        assert copy == (TRACES / f"bonnmotion/rwp50_ped{ending}").read_bytes()
     scenario = _load("rwp50-ped")
     assert (len(scenario.names), scenario.run.duration) == (50, 900.0)
     parts = [_parts(scenario, t) for t in np.arange(0.0, 900.0, 10.0)]
