@@ -63,6 +63,7 @@ def _single(args: argparse.Namespace) -> int:
 
     if not args.json:  # what is not installed is said before the run, not behind it
         from analysis.reproduction.dynamic_topology import cost
+        from emulation.overlay.parameters import TREES
     values = {}
     for given in args.parameters:
         key, equals, value = given.partition("=")
@@ -72,17 +73,20 @@ def _single(args: argparse.Namespace) -> int:
             raise UserError(f"{key}: found twice, as {values[key]!r} and {value!r}; give it once")
         values[key] = value
     result = overlay.run(overlay.Parameters.of(values))
-    print(json.dumps(result) if args.json else _told(result, cost))
+    print(json.dumps(result) if args.json else _told(result, cost, TREES))
     return 0
 
 
-def _told(result: dict, cost) -> str:
-    """What a person wants to know of one run. `cost`: the module that counts it."""
+def _told(result: dict, cost, trees: dict[str, str]) -> str:
+    """What a person wants to know of one run. `cost`: the module that counts it; `trees`: how each tree is grown."""
     parameters, changes = result["parameters"], result["reconfigurations"]
     each = "per reconfiguration" if changes else "in the whole run"
     lines = [f"{parameters['protocol']}, {parameters['dispatchers']} dispatchers, seed {parameters['seed']}: "
              f"{result['reconfigurations']} reconfigurations, {result['link_messages']:,} messages, "
-             f"{result['cpu']:.2f} s", "", f"{each:<20}{'messages':>10}{'normalized':>12}"]
+             f"{result['cpu']:.2f} s"]
+    if parameters["tree"] != "balanced":
+        lines.append(f"tree: {parameters['tree']}, {trees[parameters['tree']]}")
+    lines += ["", f"{each:<20}{'messages':>10}{'normalized':>12}"]
     for name, messages, normalized in cost.parts(result):
         lines.append(f"{name:<20}{messages / (changes or 1):>10.2f}{normalized / (changes or 1):>12.2f}")
     lines.append(f"{'all':<20}{'':>10}{cost.normalized(result) / (changes or 1):>12.2f}")

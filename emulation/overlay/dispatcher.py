@@ -9,9 +9,12 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from heapq import heappush
+from typing import NamedTuple
 
 from emulation.overlay.events import PatternTable
+from emulation.overlay.literal import Keeping, KeepingOnTimers, Literal, OnTimers, Staying
 from emulation.overlay.network import End, Network, Timer, loses
+from emulation.overlay.parameters import Parameters
 from node import wire
 from node.broker import RECONCILERS, RECOVERIES, STRATEGIES
 from node.config import NodeConfig
@@ -41,11 +44,31 @@ class Env:
         self._records[name] = self._records.get(name, 0) + 1
 
 
+class Reading(NamedTuple):
+    """The parts that take the place of the node's; None: the node's own."""
+
+    routing: Callable | None = None
+    reconciler: Callable | None = None
+
+
+AS_THE_NODE = Reading()
+
+
+def reading(parameters: Parameters) -> Reading:
+    """What the figures are read as, where that is not what the node does."""
+    kept = parameters.entries == "kept"
+    routing = (Staying if kept else Literal) if parameters.memory == "none" else None
+    if parameters.protocol != "informed":
+        return Reading(routing)
+    timers = parameters.flush == "none"
+    return Reading(routing, {(True, True): KeepingOnTimers, (True, False): Keeping, (False, True): OnTimers}.get((kept, timers)))
+
+
 class Dispatcher:
     quiet = True  # no records of events
 
     def __init__(self, node: NodeId, config: NodeConfig, network: Network, records: dict[str, int],
-                 peers: list[Dispatcher], chance: random.Random) -> None:
+                 peers: list[Dispatcher], chance: random.Random, reading: Reading = AS_THE_NODE) -> None:
         self.me = Peer(node, 1)
         self.config = config
         self.env = Env(network, records, chance)
@@ -54,9 +77,9 @@ class Dispatcher:
         self._peers = peers
         self._bit = 1 << node
         self.recovery: Recovery | None = RECOVERIES[config.recovery](self) if config.recovery != "none" else None
-        self.routing = STRATEGIES[config.strategy](self)
+        self.routing = (reading.routing or STRATEGIES[config.strategy])(self)
         self.routing.table = PatternTable()
-        self.reconciler = RECONCILERS[config.reconcile](self)
+        self.reconciler = (reading.reconciler or RECONCILERS[config.reconcile])(self)
         self.since: dict[bytes, float] = {}  # what the client wants -> s, from when on
         parts = [self.routing, self.reconciler] + ([self.recovery] if self.recovery else [])
         self.handlers: dict[type, Callable] = {

@@ -6,8 +6,10 @@ same part, and any link between them keeps the graph without cycles, however man
 """
 from __future__ import annotations
 
+import math
 import random
 from collections import deque
+from heapq import heapify, heappop, heappush
 
 Edge = tuple[int, int]  # the lower end first
 
@@ -40,6 +42,84 @@ def scattered(count: int, degree: int, chance: random.Random) -> list[Edge]:
     return edges
 
 
+def labelled(count: int, degree: int, chance: random.Random) -> list[Edge]:
+    """All trees of `count` numbered dispatchers with at most `degree` neighbors are equally likely.
+
+    Such a tree is a sequence of count - 2 numbers (Pruefer's code), in which a dispatcher stands as often as it has
+    neighbors, less one. How often each stands is Poisson's, cut off at degree - 1, given that they make count - 2."""
+    times = range(degree)
+    weights = [_balancing(count, degree) ** k / math.factorial(k) for k in times]
+    found: list[int] = []
+    while len(found) != count - 2:
+        found = [node for node, k in enumerate(chance.choices(times, weights, k=count)) for _ in range(k)]
+    chance.shuffle(found)
+    left = [1 + k for k in _counts(found, count)]
+    leaves = [node for node in range(count) if left[node] == 1]
+    heapify(leaves)
+    edges = []
+    for parent in found:
+        edges.append((heappop(leaves), parent))
+        left[parent] -= 1
+        if left[parent] == 1:
+            heappush(leaves, parent)
+    return _from_root([*edges, (heappop(leaves), heappop(leaves))])
+
+
+def _balancing(count: int, degree: int) -> float:
+    """The parameter with which the cut-off Poisson numbers make count - 2 on average; any gives the same trees."""
+    low, high = 0.0, 64.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        weights = [middle ** k / math.factorial(k) for k in range(degree)]
+        mean = sum(k * weight for k, weight in enumerate(weights)) / sum(weights)
+        low, high = (middle, high) if mean < (count - 2) / count else (low, middle)
+    return high
+
+
+def _counts(numbers: list[int], count: int) -> list[int]:
+    found = [0] * count
+    for number in numbers:
+        found[number] += 1
+    return found
+
+
+def kruskal(count: int, degree: int, chance: random.Random) -> list[Edge]:
+    """Two dispatchers of different parts that have fewer than `degree` neighbors join, any two equally likely, until
+    all are one part."""
+    part = list(range(count))
+    members = [[node] for node in range(count)]
+    neighbors, edges = [0] * count, []
+    while len(edges) < count - 1:
+        a, b = chance.randrange(count), chance.randrange(count)
+        if part[a] == part[b] or degree in (neighbors[a], neighbors[b]):
+            continue
+        edges.append((a, b))
+        neighbors[a] += 1
+        neighbors[b] += 1
+        small, large = sorted((part[a], part[b]), key=lambda one: len(members[one]))
+        for node in members[small]:
+            part[node] = large
+        members[large] += members[small]
+    return _from_root(edges)
+
+
+def _from_root(edges: list[Edge]) -> list[Edge]:
+    """The same tree, numbered from one of its dispatchers: whoever is nearer to 0 has the lower number."""
+    near: dict[int, list[int]] = {}
+    for a, b in edges:
+        near.setdefault(a, []).append(b)
+        near.setdefault(b, []).append(a)
+    names, found, todo = {0: 0}, [], deque([0])
+    while todo:
+        here = todo.popleft()
+        for other in near[here]:
+            if other not in names:
+                names[other] = len(names)
+                found.append((names[here], names[other]))
+                todo.append(other)
+    return found
+
+
 def renamed(edges: list[Edge], numbering: str, chance: random.Random) -> list[Edge]:
     """The same tree with its dispatchers numbered by `chance`, the `root` first, or the `leaves`."""
     names = list(range(len(edges) + 1))
@@ -52,6 +132,9 @@ def renamed(edges: list[Edge], numbering: str, chance: random.Random) -> list[Ed
 
 def edge(a: int, b: int) -> Edge:
     return (a, b) if a < b else (b, a)
+
+
+FREE = {"any_two": "uniform", "end_any": "seeker"}  # what they are while the lost link's parts are all there are
 
 
 class Graph:
@@ -99,7 +182,14 @@ class Graph:
         `seeker`: one of the old ends, equally likely, seeks; all that it may find on the other side are equally
         likely (where that is its old neighbor alone, the lost link comes back). An old end that has no room for another
         neighbor is passed over.
+
+        `any_two` and `end_any`: any two parts that there are may be joined, not only the lost link's own. While there are
+        no others these are `uniform` and `seeker`. Where the new link joins others, it alone is returned.
         """
+        if rule in FREE:
+            if len(self.part(lost[0])) + len(self.part(lost[1])) != len(self.near) or lost[1] in self.part(lost[0]):
+                return self._anywhere(lost, rule, chance)
+            rule = FREE[rule]
         ends = list(lost)
         parts = [self.part(end) for end in ends]
         sides = [[node for node in part if len(self.near[node]) < self.degree] for part in parts]
@@ -111,6 +201,27 @@ class Graph:
             if new != ends or len(sides[0]) * len(sides[1]) == 1:
                 break
         back, onward = (self._way(part, node) for part, node in zip(parts, new))
+        return tuple(back[::-1]) + tuple(onward)
+
+    def _anywhere(self, lost: Edge, rule: str, chance: random.Random) -> tuple[int, ...]:
+        """Of dispatchers with room any two of different parts; with `end_any` one of them an old end, if that has room.
+        Each part has some: the sum of its neighbors is less than two for each."""
+        part_of: dict[int, int] = {}
+        for node in range(len(self.near)):
+            if node not in part_of:
+                part_of |= dict.fromkeys(self.part(node), node)
+        able, room = ([node for node in nodes if len(self.near[node]) < self.degree] for nodes in (lost, part_of))
+        seeker = able[chance.randrange(len(able))] if able and rule == "end_any" else None
+        while True:
+            one = room[chance.randrange(len(room))] if seeker is None else seeker
+            other = room[chance.randrange(len(room))]
+            if part_of[one] != part_of[other] and edge(one, other) != lost:
+                break
+        if {part_of[one], part_of[other]} != {part_of[end] for end in lost}:
+            return one, other
+        if part_of[one] != part_of[lost[0]]:
+            one, other = other, one
+        back, onward = (self._way(self.part(end), node) for end, node in zip(lost, (one, other)))
         return tuple(back[::-1]) + tuple(onward)
 
     @staticmethod

@@ -15,10 +15,20 @@ from node.recovery import ALGORITHMS, EVICTIONS
 
 PROTOCOLS = ("strawman", "timed", "notified", "informed", "path")
 STRATEGIES = ("subscription", "event")  # the others need a root, or a radio
-TREES = ("balanced", "random")
-REPLACEMENTS = ("uniform", "shared", "seeker")
+TREES = {"balanced": "as flat as its degree allows",
+         "random": "the older name of recursive: each dispatcher joins one of those before it that have room",
+         "recursive": "each dispatcher joins one of those before it that have room",
+         "labelled": "any tree of numbered dispatchers is equally likely (Pruefer's code, none above the degree)",
+         "kruskal": "two dispatchers of different parts, equally likely among those with room, join until all are one"}
+REPLACEMENTS = {"uniform": "any link that reconnects, equally likely",
+                "shared": "any link that shares an old end with it, equally likely",
+                "seeker": "one that an old end, equally likely, finds on the other side",
+                "any_two": "any link between any two parts that there are, equally likely",
+                "end_any": "one that an old end, equally likely, finds in any other part that there is"}
+MEMORIES = ("told", "none")
+ENTRIES = ("taken", "kept")
 NUMBERINGS = ("chance", "root", "leaves")
-FLUSHES = ("broadcast", "piggyback", "path")
+FLUSHES = ("broadcast", "piggyback", "path", "none")
 RECOVERY = ("recovery", "gossip_interval", "gossip_adaptive", "gossip_forward", "gossip_subscribers", "lost_patience",
             "cache_bytes", "cache_lifetime", "cache_eviction")
 
@@ -38,7 +48,9 @@ class Parameters:
 
     protocol: str = "strawman"
     strategy: str = "subscription"  # how events find their way
-    flush: str = "broadcast"  # how FLUSH spreads
+    flush: str = "broadcast"  # how FLUSH spreads; none: informed on its timers alone
+    memory: str = "told"  # of what neighbors were told: as the node has it; none: figures 2, 7, 8 and 9 to the letter
+    entries: str = "taken"  # of a lost link: out of the table at once; kept: when they are processed
     seed: int = 1
     # Table I
     dispatchers: int = 100  # N
@@ -53,7 +65,7 @@ class Parameters:
     unsubscription_timer: float = 0.15  # T_u
     subscription_timer: float = 0.15  # T_s
     # section V-A, in prose
-    tree: str = "balanced"  # at the start
+    tree: str = "balanced"  # at the start: TREES
     duration: float = 8.0
     first: float = 3.0  # reconfigurations begin ...
     last: float = 7.0  # ... and end: later ones do not start
@@ -83,7 +95,7 @@ class Parameters:
     def __post_init__(self) -> None:
         for key, choices in (("protocol", PROTOCOLS), ("strategy", STRATEGIES), ("flush", FLUSHES),
                              ("recovery", ("none", *ALGORITHMS)), ("cache_eviction", EVICTIONS), ("tree", TREES), ("replacement", REPLACEMENTS),
-                             ("numbering", NUMBERINGS)):
+                             ("numbering", NUMBERINGS), ("memory", MEMORIES), ("entries", ENTRIES)):
             if getattr(self, key) not in choices:
                 raise OverlayError(f"{key}: found {getattr(self, key)!r}; one of {', '.join(choices)}")
         for key, least, most in (
@@ -106,9 +118,23 @@ class Parameters:
         if self.strategy != "subscription" and self.recovery != "none":
             raise OverlayError(f"recovery: found {self.recovery!r} with strategy {self.strategy!r}; it needs the tables of "
                                "strategy subscription")
+        self._literal()
         if self.strategy != "subscription" and self.protocol != "strawman":
             raise OverlayError(f"protocol: found {self.protocol!r} with strategy {self.strategy!r}, which has no "
                                "subscription tables to reconcile; leave protocol at strawman")
+
+    def _literal(self) -> None:
+        """Readings of the figures that shut each other out, or would change nothing."""
+        if self.flush == "none" and self.protocol != "informed":
+            raise OverlayError(f"flush: found 'none' with protocol {self.protocol!r}; informed alone has timers for all that "
+                               "FLUSH does, and notified without FLUSH is timed")
+        if self.memory == "none" and (self.protocol == "path" or self.strategy != "subscription"):
+            what = "protocol 'path', whose figure 11 says itself what is remembered" if self.protocol == "path" else (
+                f"strategy {self.strategy!r}, which tells nobody of subscriptions")
+            raise OverlayError(f"memory: found 'none' with {what}; leave memory at told")
+        if self.entries == "kept" and (self.memory != "none" or self.protocol == "strawman" or self.recovery != "none"):
+            raise OverlayError(f"entries: found 'kept' with protocol {self.protocol!r}, memory {self.memory!r}, recovery "
+                               f"{self.recovery!r}; it goes with timed, notified or informed, memory none and no recovery")
 
     def _bounded(self) -> None:
         """Each key in its bounds may still make a run that takes days, or all memory, before its first message."""

@@ -9,7 +9,7 @@ import gc
 import time
 from itertools import count
 
-from emulation.overlay.dispatcher import Dispatcher
+from emulation.overlay.dispatcher import Dispatcher, reading
 from emulation.overlay.events import CLIENT, Text, draw, pattern, useful
 from emulation.overlay.graph import Graph
 from emulation.overlay.network import Network
@@ -51,14 +51,15 @@ class Run:
         self._core = sum(1 << node for node in script.core)
         self._wanted: dict[bytes, int] = {}  # filter -> bits of the core's subscribers
         config = NodeConfig(reconcile=parameters.protocol, strategy=parameters.strategy,
-                            flush=parameters.flush, digest=False, activate_wait=WAIT, path_wait=WAIT,
+                            flush="broadcast" if parameters.flush == "none" else parameters.flush, digest=False, activate_wait=WAIT, path_wait=WAIT,
                             unsubscription_timer=parameters.unsubscription_timer,
                             subscription_timer=parameters.subscription_timer,
                             retransmission=not parameters.loss, **{key: getattr(parameters, key) for key in RECOVERY})
+        how = reading(parameters)
         for node in range(parameters.dispatchers):
             chance = stream(parameters, "node", node)
             self.dispatchers.append(
-                Dispatcher(node, config, self.network, self.records, self.dispatchers, chance))
+                Dispatcher(node, config, self.network, self.records, self.dispatchers, chance, how))
         for dispatcher in self.dispatchers:
             if dispatcher.recovery is not None:
                 dispatcher.recovery.start()
@@ -103,7 +104,9 @@ class Run:
 
     def _replace(self, change: Reconfiguration) -> None:
         path, turn = change.path, change.turn
-        self.tree.replace(self._rids.pop(change), (path[0], path[turn]), (path[-1], path[turn + 1]))
+        rid, named = self._rids.pop(change), change.reconnects
+        old = path[::len(path) - 1] if named else change.lost
+        self.tree.replace(rid, (old[0], path[turn]), (old[1], path[turn + 1]), named)
 
     def _subscribe(self, change: Subscription) -> None:
         dispatcher, wanted = self.dispatchers[change.node], pattern(change.pattern)

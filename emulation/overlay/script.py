@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
-from emulation.overlay.graph import Edge, Graph, balanced, renamed, scattered
+from emulation.overlay.graph import Edge, Graph, balanced, kruskal, labelled, renamed, scattered
 from emulation.overlay.parameters import Parameters
 
 
@@ -22,8 +22,13 @@ class Reconfiguration(NamedTuple):
     at: float
     lost: Edge
     replaced: float
-    path: tuple[int, ...]  # from lost[0] to lost[1] over the new link
+    path: tuple[int, ...]  # from lost[0] to lost[1] over the new link; that link alone where it joins other parts
     turn: int  # path[turn], path[turn + 1] is the new link
+
+    @property
+    def reconnects(self) -> bool:
+        """Whether the new link joins the two parts that the lost one left."""
+        return (self.path[0], self.path[-1]) == self.lost
 
 
 class Subscription(NamedTuple):
@@ -40,9 +45,11 @@ class Script(NamedTuple):
     core: list[int]  # dispatchers of the stable core
 
 
+GROW = {"balanced": balanced, "random": scattered, "recursive": scattered, "labelled": labelled, "kruskal": kruskal}
+
+
 def write(parameters: Parameters) -> Script:
-    grow = balanced if parameters.tree == "balanced" else scattered
-    edges = grow(parameters.dispatchers, parameters.degree, stream(parameters, "tree"))
+    edges = GROW[parameters.tree](parameters.dispatchers, parameters.degree, stream(parameters, "tree"))
     edges = renamed(edges, parameters.numbering, stream(parameters, "names"))
     core, subscriptions = _subscriptions(parameters)
     return Script(edges, _reconfigurations(parameters, edges), subscriptions, core)

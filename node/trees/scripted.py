@@ -57,13 +57,13 @@ class Script:
     def replace(self, rid: LinkId, near: Edge, far: Edge, name_path: bool = True) -> LinkId:
         """Replace a link that was cut: `near` = (its near end, near end of the new link), `far` likewise.
 
-        Without `name_path`, as a tree that could not find out: path None, and the far old end is not told.
+        Without `name_path`, as a tree that could not find out: path None, and the far old end is not told. The new link
+        may then join other parts than those of the lost one.
         """
-        path = (*self.path(*near), *reversed(self.path(*far)))
+        told = (*self.path(*near), *reversed(self.path(*far))) if name_path else None
         before = self._standing()
         new = self._open(near[1], far[1])
         self._tell_parents(before)
-        told = path if name_path else None
         for node, role in ((near[0], "old_near"), (far[0], "old_far"), (near[1], "new_near"), (far[1], "new_far")):
             if name_path or role != "old_far":
                 self._notify(node, "replaced", (rid, rid, new, told, role))

@@ -1,0 +1,127 @@
+"""The papers' figures to the letter, where the node remembers more than they do.
+
+cugola-frey-murphy-picco-dynamic-topology, figures 2 and 7. The node remembers what each neighbor was told and sends only
+what changes that. The figures remember nothing: who is told what follows from how many subscribers of the pattern are in
+`subTab` at that moment. Entries of a lost link are out of it, so a subscription that comes back over the new path is a
+first one again, and goes to all neighbors, who have it; and an unsubscription goes to neighbors that were never told.
+Receivers pass over both, so tables come out the same and only the count of messages differs. What the figures leave
+open and the node decides otherwise stays the node's: entries belong to a link's incarnation, not to the neighbor.
+
+`entries = "kept"` is another reading of the lost figure 9: the entries of a lost link stay in `subTab` until FLUSH or the
+timer has them processed. Figure 2's rule then does all the rest.
+
+`flush = "none"`: informed link activation (figure 9) on its two timers alone.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from node import wire
+from node.filters import Filter
+from node.ids import LinkId
+from node.reconcile.informed import Informed
+from node.reconcile.notified import Replacement
+from node.routing.forwarding import EVERYTHING, Everything, SubscriptionForwarding, Told
+from node.routing.table import FilterHash, Hop
+
+
+class Literal(SubscriptionForwarding):
+    """Subscription forwarding by counting, as figures 2 and 7 have it; for strawman, timed, notified and informed."""
+
+    stays = False  # whether the entries of a lost link stay in the table while they wait
+
+    def __init__(self, core) -> None:
+        super().__init__(core)
+        self._moving = False  # entries go from the table to `pending`: nobody is told
+
+    # ---- a link goes, figure 7's manageBrokenLink and unsubTimerExpires --------------------------------
+    def remove_link(self, link: LinkId, keep: bool = False) -> None:
+        self._moving = keep
+        super().remove_link(link, keep)
+        self._moving = False
+
+    def let_go(self, lost: LinkId, flush: bool = True) -> None:
+        """processUnsubFrom(n, p) for every <n, p> of pending[rId]."""
+        for key in self._kept.pop(lost, ()):
+            if self.stays:
+                self._erase(lost, key)
+            else:
+                self._withdraw(key)
+        if flush:
+            self.flush()
+
+    def _withdraw(self, key: FilterHash) -> None:
+        """The end of figure 2's processUnsubFrom, whose entry is out of the table already."""
+        hops = self.table.hops_of(key)
+        if not hops:
+            for link, state in self.links.items():
+                self._less(link, state, key)
+        elif len(hops) == 1 and (only := next(iter(hops))) in self.links:
+            self._less(only, self.links[only], key)
+
+    def _erase(self, hop: Hop, key: FilterHash) -> bool:
+        return False if self._moving and self.stays else super()._erase(hop, key)
+
+    # ---- a link comes -------------------------------------------------------------------------------
+    def release(self, link: LinkId, still: Iterable[FilterHash] = ()) -> None:
+        """Figure 9's steps 4 and 7: `still` are its taggedSubs, and nothing else is held back."""
+        held = self._held.pop(link, ())
+        state = self.links.get(link)
+        if state is None:
+            return
+        still = set(still)
+        for key in [key for key, _ in self.table] if held is EVERYTHING else sorted(held):
+            if key not in still and self.is_wanted(link, key):
+                self._more(link, state, key, self.table.filter(key))
+        if still:
+            self._held[link] = still
+        self.flush()
+
+    # ---- what a change of the table makes of it: a message, whatever was told before --------------------
+    def _more(self, link: LinkId, state: Told, key: FilterHash, wanted: Filter) -> None:
+        if not self._silent(link):
+            state.to_sub[key] = wanted
+            self._dirty[link] = state
+
+    def _less(self, link: LinkId, state: Told, key: FilterHash) -> None:
+        if not self._moving and not self._silent(link):
+            state.to_unsub[key] = None
+            self._dirty[link] = state
+
+    def _silent(self, link: LinkId) -> bool:
+        """Before ACTIVATE the paper's new link is not there."""
+        return isinstance(self._held.get(link), Everything)
+
+    # ---- events ---------------------------------------------------------------------------------------
+    def next_hops(self, event: wire.Event, arrival: LinkId | None) -> tuple[list[LinkId], list[str]]:
+        links, clients = super().next_hops(event, arrival)
+        return [link for link in links if link in self.links] if self.stays else links, clients
+
+
+class Staying(Literal):
+    stays = True
+
+
+class Keeping(Informed):
+    """Figure 9 where the entries of a lost link are still in the table: the link itself is not counted, and an old end
+    that is a new end too has patterns to hold back."""
+
+    def _only(self, rid: LinkId) -> list[FilterHash]:
+        hops_of = self._routing.table.hops_of
+        return [wanted.hash for wanted in self._routing.kept(rid) if set(hops_of(wanted.hash)) <= {rid}]
+
+    def _activate(self, link: LinkId, only: Iterable[FilterHash], cause: str) -> None:
+        if cause == "shared":
+            only = self._only(self._waiting[link].replacement.rid)
+        super()._activate(link, only, cause)
+
+
+class OnTimers(Informed):
+    """Figure 9 without its steps 5 and the FLUSH of 6."""
+
+    def _send_flush(self, link: LinkId, replacement: Replacement) -> None:
+        """Nobody is told that the subscriptions have come; T_u has to outlast them."""
+
+
+class KeepingOnTimers(OnTimers, Keeping):
+    """Both."""
