@@ -35,10 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--figure", action="append", metavar="FIGURE", help="; ".join(
         f"{name}: {figures}" for name, (_, figures, *_) in EVALUATIONS.items()) + "; may be repeated (default: all)")
     parser.add_argument("--seeds", type=int, default=30, metavar="N", help="runs a point (default: 30)")
-    parser.add_argument("--replacement", choices=["uniform", "shared", "seeker"],
+    parser.add_argument("--replacement", choices=["uniform", "shared", "seeker", "any_two", "end_any"],
                         help="of the papers' simulator: which link takes a broken one's place, which the paper does not "
-                             "say: any that reconnects, any that shares an old end, or what an old end by chance finds "
-                             "(default: seeker)")
+                             "say: any that reconnects, any that shares an old end, what an old end by chance finds, "
+                             "or, where several are missing, any between any two parts, or what an old end finds in any "
+                             "part (default: seeker)")
+    parser.add_argument("--memory", choices=["none", "told"],
+                        help="of dynamic-topology: nobody remembers what neighbors were told, as in the paper's figures, "
+                             "or all do, as our nodes (default: none)")
     parser.add_argument("--out", type=Path, metavar="DIR", help="results, drawings and page of one evaluation; what is "
                         "there is not run again (default: reproduction/ and its name)")
     parser.add_argument("--master", metavar="URL", help="Spark master (default: embedded); it must reach DIR")
@@ -50,15 +54,18 @@ def run(args: argparse.Namespace) -> int:
     from analysis.reproduction.reproduce import reproduce
 
     *_, module, name = EVALUATIONS[args.paper]
+    if args.memory and args.paper != "dynamic-topology":
+        raise UserError(f"--memory {args.memory}: in {args.paper} dispatchers remember what they told, as nodes do; leave it out.")
     if args.replacement and args.paper == "mobile":
         raise UserError(f"--replacement {args.replacement}: in {args.paper} radios decide which link comes next; leave it out.")
     evaluation = getattr(importlib.import_module(module), name)
+    readings = {key: value for key in ("replacement", "memory") if (value := getattr(args, key))}
 
     began = time.monotonic()
     try:
         with _progress() as report:
             found = reproduce(evaluation, args.out or Path("reproduction") / args.paper, args.figure or (), args.seeds,
-                              args.master, args.replacement or "seeker", report)
+                              args.master, readings, report)
     except AnalysisError as error:
         raise UserError(str(error)) from None
     print(f"{found.done} runs in {time.monotonic() - began:.0f} s"

@@ -81,6 +81,7 @@ class Evaluation:
     expense: Callable[[dict], float]  # about how many s a run takes, for batches of like size
     rival: Callable[[dict], dict] = itself  # the run that a run is compared with
     plain: Callable[[dict], dict] = itself  # without parameters that change nothing: equal runs are one run
+    readings: dict = field(default_factory=lambda: {"replacement": "seeker"})  # of the simulator, what all runs are given
     shared: dict[str, frozenset] = field(default_factory=dict)  # panels measured in the runs of several figures
 
     @property

@@ -14,12 +14,20 @@ from analysis.reproduction.verdicts import Verdict
 _TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
 RULES = {"uniform": "any link that reconnects, equally likely",
          "shared": "any link that shares an old end with it, equally likely",
-         "seeker": "one that an old end, equally likely, finds on the other side"}
+         "seeker": "one that an old end, equally likely, finds on the other side",
+         "any_two": "any link between any two parts that there are, equally likely",
+         "end_any": "one that an old end, equally likely, finds in any other part that there is"}
+MEMORIES = {"none": "nobody remembers what neighbors were told, as in the paper's figures",
+            "told": "what neighbors were told is remembered, and only differences are sent"}
 
 
 def write(path: Path, evaluation: Evaluation, panels: tuple[Panel, ...], drawings: dict[str, Path],
-          verdicts: list[Verdict], tables: Tables, seeds: int, rule: str) -> None:
+          verdicts: list[Verdict], tables: Tables, seeds: int, readings: dict) -> None:
     """The page is one file; the drawings are inside."""
+    simulated = any(panel.seed == "seed" for panel in panels)
+    read = [f"a link is replaced by {RULES[readings['replacement']]}"] if simulated else []
+    if simulated and "memory" in readings:
+        read.append(MEMORIES[readings["memory"]])
     drawn = [panel for panel in panels if panel.name in drawings]
     numbers = list(dict.fromkeys(panel.figure for panel in drawn))
     figures = [{"number": number, "title": next(panel.title for panel in drawn if panel.figure == number),
@@ -29,7 +37,7 @@ def write(path: Path, evaluation: Evaluation, panels: tuple[Panel, ...], drawing
                                      lstrip_blocks=True)
     path.write_text(environment.get_template("reproduction.html").render(
         title=evaluation.title, figures=figures, tables=tables, seeds=seeds,
-        rule=RULES[rule] if any(panel.seed == "seed" for panel in panels) else None,
+        read=read,
         general=[one for one in verdicts if one.figure not in map(str, evaluation.figures)],
         counts=Counter(one.verdict for one in verdicts).most_common(),
         style=(_TEMPLATES / "report.css").read_text()), encoding="utf-8")

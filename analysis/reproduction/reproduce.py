@@ -30,17 +30,20 @@ class Outcome(NamedTuple):
 
 
 def reproduce(evaluation: Evaluation, out: Path, figures: Iterable[int | str] = (), seeds: int = 30,
-              master: str | None = None, rule: str = "seeker",
+              master: str | None = None, readings: dict | None = None,
               report: Callable[[int, int], None] = lambda done, of: None) -> Outcome:
-    """Figures of an evaluation, all unless given, into `out`. `report(done, of)` hears of the runs. Raises
-    AnalysisError, one line."""
+    """Figures of an evaluation, all unless given, into `out`. `readings`: parameters of the simulator that are not the
+    evaluation's. `report(done, of)` hears of the runs. Raises AnalysisError, one line."""
     chosen = _chosen(evaluation, figures)
     if not 1 <= seeds <= MOST_SEEDS:
         raise AnalysisError(f"seeds: found {seeds}; from 1 to {MOST_SEEDS}, and 2 at least for confidence intervals")
     check_master(master)
+    common = evaluation.readings | (readings or {})
+    if common.keys() != evaluation.readings.keys():
+        raise AnalysisError(f"{', '.join(common.keys() - evaluation.readings.keys())}: {evaluation.name} does not leave it open")
     try:
         with _alone(evaluation, out) as folder:
-            return _reproduce(evaluation, out, folder, chosen, seeds, master, {"replacement": rule}, report)
+            return _reproduce(evaluation, out, folder, chosen, seeds, master, common, report)
     except OSError as error:
         raise AnalysisError(f"{error.filename or out}: cannot be written: {error.strerror}; what is done is kept") from None
 
@@ -84,13 +87,13 @@ def _reproduce(evaluation: Evaluation, out: Path, folder: Path, chosen: tuple, s
     judged = _judged(evaluation, chosen, found)
     drawings = {}
     for panel in panels:
+        tables.write(evaluation, panel, found, out / f"figure-{panel.name.replace(' ', '-')}.csv")
         if panel.drawn:
-            tables.write(evaluation, panel, found, out / f"figure-{panel.name}.csv")
             drawings[panel.name] = draw.draw(evaluation, panel, found, out)
     with (out / "verdicts.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerows([verdicts.Verdict._fields, *judged])
-    page.write(out / "reproduction.html", evaluation, panels, drawings, judged, found, seeds, common["replacement"])
+    page.write(out / "reproduction.html", evaluation, panels, drawings, judged, found, seeds, common)
     return Outcome(out / "reproduction.html", judged, found, len(todo), damaged, failed)
 
 

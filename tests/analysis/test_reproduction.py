@@ -79,10 +79,11 @@ def test_figures_are_12_to_29_and_their_parameters_exist():
     from emulation.overlay import Parameters
 
     assert DYNAMIC_TOPOLOGY.figures == tuple(range(12, 30))
-    for panel in DYNAMIC_TOPOLOGY.panels:
+    told = DYNAMIC_TOPOLOGY.readings | {"memory": "told"}
+    for panel, readings in ((panel, given) for panel in DYNAMIC_TOPOLOGY.panels for given in (DYNAMIC_TOPOLOGY.readings, told)):
         for x in panel.sweep[1]:
             for series in panel.series:
-                Parameters.of(sweep.parameters(panel, series, x, 1, {"replacement": "seeker"}))
+                Parameters.of(DYNAMIC_TOPOLOGY.plain(sweep.parameters(panel, series, x, 1, readings)))
     assert len({panel.name for panel in DYNAMIC_TOPOLOGY.panels}) == len(DYNAMIC_TOPOLOGY.panels)
 
 
@@ -101,10 +102,29 @@ def test_runs_are_shared_between_figures():
     def runs(*numbers, seeds=1):
         return sweep.runs(DYNAMIC_TOPOLOGY, DYNAMIC_TOPOLOGY.of(numbers), seeds, {})
 
-    assert len(runs(14, seeds=2)) == len(runs(27, seeds=2)) == len(runs(14, 27, seeds=2))
+    assert len(runs(16, seeds=2)) == len(runs(28, seeds=2)) == len(runs(16, 28, seeds=2))
+    assert len(runs(14, seeds=2)) == len(runs(14, 27, seeds=2))
     # strawman has no timers: one run a seed serves all of a sweep over one
     timers = [run for run in runs(19) if run["protocol"] == "strawman"]
     assert len(timers) == 1
+
+
+def test_readings_are_of_the_runs_that_they_change():
+    def runs(memory):
+        return sweep.runs(DYNAMIC_TOPOLOGY, DYNAMIC_TOPOLOGY.of((16, 21, 26)), 1, {"replacement": "seeker", "memory": memory})
+
+    literal, as_nodes = runs("none"), runs("told")
+    assert as_nodes == sweep.runs(DYNAMIC_TOPOLOGY, DYNAMIC_TOPOLOGY.of((16, 21, 26)), 1, {"replacement": "seeker"})
+    assert len(literal) == len(as_nodes)
+    read = [one for one in literal if one not in as_nodes]
+    assert {one["protocol"] for one in read} == {"timed", "notified", "informed"} and all(one["memory"] == "none" for one in read)
+    assert not {one.get("protocol") for one in literal if one in as_nodes} & {"timed", "notified", "informed"}
+    rival = DYNAMIC_TOPOLOGY.rival({"protocol": "informed", "flush": "none", "memory": "none", "entries": "kept", "rate": 30})
+    assert rival == {"protocol": "strawman", "rate": 30}
+
+
+def found_page(out: Path) -> str:
+    return re.sub(r"\s+", " ", (out / "reproduction.html").read_text())
 
 
 def test_a_sweep_is_resumed_and_damage_is_redone(tmp_path):
@@ -139,6 +159,7 @@ def test_a_sweep_is_resumed_and_damage_is_redone(tmp_path):
     assert {(row["series"], row["rate"]) for row in rows} == {(p, r) for p in ("strawman", "informed") for r in ("3", "6")}
     assert all(row["runs"] == "3" and float(row["low"]) < float(row["mean"]) < float(row["high"]) for row in rows)
     assert (tmp_path / "figure-14b.svg").read_text().count("<svg") == 1
+    assert "a link is replaced by one that an old end" in found_page(tmp_path) and "nobody remembers what" in found_page(tmp_path)
     assert (tmp_path / "figure-14b.png").stat().st_size > 5000
 
 
@@ -207,7 +228,7 @@ def test_what_a_ctrl_c_ended_has_not_failed(tmp_path, monkeypatch):
 def test_where_results_cannot_be_written_the_sweep_ends_with_a_line(tmp_path, monkeypatch):
     """As on a full disk: no run is to blame, none is marked as failed, and the next ones are not tried."""
     (tmp_path / "results").mkdir()
-    given = sweep.runs(SMALL_ONE, TINY, 1, {"replacement": "seeker"})
+    given = sweep.runs(SMALL_ONE, TINY, 1, SMALL_ONE.readings)
     for one in given:
         (tmp_path / "results" / f"{results.key(one)}.json").mkdir()
     ended, problem = sweep.run_batch(("overlay", given, str(tmp_path / "results")))
@@ -234,9 +255,9 @@ def test_a_folder_is_of_one_evaluation_and_of_one_process_at_a_time(tmp_path):
 
 
 def test_a_result_of_another_version_of_the_code_is_a_missing_point_that_says_so(tmp_path):
-    for given in sweep.runs(SMALL_ONE, TINY, 1, {"replacement": "seeker"}):
+    for given in sweep.runs(SMALL_ONE, TINY, 1, SMALL_ONE.readings):
         results.keep(tmp_path / f"{results.key(given)}.json", {"parameters": given, "cpu": 0.0, "code": "old"})
-    found = tables.build(SMALL_ONE, TINY, 1, {"replacement": "seeker"}, tmp_path)
+    found = tables.build(SMALL_ONE, TINY, 1, SMALL_ONE.readings, tmp_path)
     assert found.missing and all("is of another version of the code and lacks" in line for line in found.missing)
     assert math.isnan(found.at("14a", "informed", 3).mean)
 
@@ -271,7 +292,7 @@ reproduce.reproduce(slow(), __import__("pathlib").Path({str(out)!r}), (14,), see
     assert 2 <= len(done) < 120
     assert all("failed" not in results.read(path) for path in done)
     todo, damaged, _ = results.missing(
-        out / "results", sweep.runs(slow(), slow().panels, 30, {"replacement": "seeker"}))
+        out / "results", sweep.runs(slow(), slow().panels, 30, slow().readings))
     assert (len(todo), damaged) == (120 - len(done), 0)
 
 
@@ -297,6 +318,69 @@ def test_every_claim_of_the_issue_is_judged_or_says_what_is_missing():
 ])
 def test_verdicts_on_numbers(stated, point, percent, verdict):
     assert verdicts.near(stated, point, percent) == verdict
+
+
+def filled(panel: str, **curves: dict) -> tables.Tables:
+    found = tables.Tables()
+    for name, values in curves.items():
+        for x, value in values.items():
+            found.points[panel, name.replace("__", ", "), x] = tables.Point(value, value, value, 3)
+    return found
+
+
+def test_verdicts_on_readings_can_go_either_way():
+    two, ten = {"recursive": 50.0, "balanced": 60.0, "labelled": 48.0}, {"balanced": 60.0, "labelled": 59.0, "recursive": 50.0}
+    assert claims.grown("labelled", ("timed",), -10)(filled("15 trees", timed=two))[1] == "agrees"
+    assert claims.grown("labelled", ("timed",), -10)(filled("15 trees", timed=ten))[1] == "close"
+    beats = claims.never_above("18c", ("timed, kept",))
+    assert beats(filled("18c", strawman={3: 10.0, 400: 5.0}, timed__kept={3: 4.0, 400: 4.0}))[1] == "agrees"
+    text, verdict = beats(filled("18c", strawman={3: 10.0, 400: 5.0}, timed__kept={3: 4.0, 400: 6.0}))
+    assert verdict == "differs" and text == "the least improvement is -20.0 %, of timed, kept at 400; at 400: strawman 5, timed, kept 6"
+    totals = filled("24 totals", events={1.0: 1000.0}, strawman={1.0: 500.0}, informed={1.0: 300.0})
+    assert claims.in_all("strawman", 2)(totals) == ("500 to 1000 messages in the run: 1:2.0", "agrees")
+    assert claims.in_all("informed", 10)(totals)[1] == "differs"
+    gap = claims.gap_of_deferred([("14c", "informed, kept")], [("14c", "timed, told")])
+    assert gap(filled("14c", informed__kept={50: 70.0, 100: 72.0}, timed__told={50: 50.0, 100: 52.0}))[1] == "agrees"
+    assert gap(filled("14c", informed__kept={50: 70.0}, timed__told={50: 66.0}))[1] == "differs"
+
+
+def test_only_rec_that_carry_patterns_are_counted_where_it_says_so():
+    found = filled("13a", **{"path REC messages": {"seeker": 8.0}, "path REC_ACK messages": {"seeker": 3.5},
+                             "path REC normalized": {"seeker": 90.0}})
+    assert claims.rec("13a", "seeker", "REC_ACK")(found) == ("3.50 ± 0.00 REC, 90.0 ± 0.0 normalized: 25.7 patterns each", "agrees")
+    assert claims.rec("13a", "seeker")(found)[1] == "differs"
+
+
+def test_the_totals_of_a_run_are_its_events_and_what_is_sent_once_links_break():
+    one = result(SUB={"messages": 7, "patterns": 7})
+    scalar = DYNAMIC_TOPOLOGY.quantities.scalar
+    assert scalar("good in all", one) == 80 * 10 - 80 and scalar("overhead in all", one) == 7 + 50
+    assert scalar("good", one) == (40 * 10 - 40) / 4
+
+
+def test_what_the_command_line_offers_is_what_the_simulator_knows():
+    import argparse
+
+    from analysis.reproduction import page
+    from cli import reproduce as command
+    from emulation.overlay.parameters import MEMORIES, REPLACEMENTS
+
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    assert set(REPLACEMENTS) == set(page.RULES) and set(MEMORIES) == set(page.MEMORIES)
+    for option, known in (("--replacement", REPLACEMENTS), ("--memory", MEMORIES)):
+        (choices,) = (action.choices for action in parser._actions if option in action.option_strings)
+        assert list(choices) == sorted(known, key=choices.index) and len(choices) == len(known)
+
+
+@pytest.mark.parametrize("given, said", [
+    (("epidemic", "--memory", "none"), "--memory none: in epidemic dispatchers remember what they told, as nodes do; leave it out."),
+    (("mobile", "--memory", "told"), "--memory told: in mobile dispatchers remember"),
+    (("mobile", "--replacement", "end_any"), "--replacement end_any: in mobile radios decide"),
+    (("dynamic-topology", "--memory", "some"), "invalid choice: 'some'")])
+def test_readings_that_an_evaluation_does_not_leave_open_are_refused(tmp_path, given, said):
+    done = roamcast("reproduce", *given, cwd=tmp_path)
+    assert done.returncode == 2 and said in done.stderr and not list(tmp_path.iterdir())
 
 
 def test_verdicts_on_orders_can_go_either_way():

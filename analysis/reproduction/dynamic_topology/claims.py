@@ -24,6 +24,7 @@ from analysis.reproduction.verdicts import (
 )
 
 DEFERRED, CONFINED = ("timed", "notified"), ("informed", "path")
+TOLD, KEPT = "what was told is remembered, as our nodes do", "entries of a lost link stay in the table until they are processed"
 RIVALS = DEFERRED + CONFINED
 
 
@@ -58,18 +59,11 @@ def steady(tables: Tables) -> tuple[str, str]:
     return f"{slow:.1f} % at ρ = 3, {fast:.1f} % at ρ = 30, from 3 to 7 s", holds(slow > 90 and fast < slow - 5)
 
 
-def rec(panel: str, x: str) -> Callable[[Tables], tuple[str, str]]:
+def rec(panel: str, x: str, kind: str = "REC") -> Callable[[Tables], tuple[str, str]]:
+    """Counted by `kind`. Each REC of the head path and over the new link carries patterns and is acknowledged; those of the
+    tail carry none, so REC_ACK counts those that weigh something."""
     def check(tables: Tables) -> tuple[str, str]:
-        messages, cost = (at(tables, panel, f"path REC {how}", x) for how in ("messages", "normalized"))
-        return (f"{told(messages, 2)} REC, {told(cost)} normalized: {cost.mean / messages.mean:.1f} patterns each",
-                worst(near(3.44, messages), near(90.9, cost)))
-    return check
-
-
-def carrying(x: str) -> Callable[[Tables], tuple[str, str]]:
-    """Each REC of the head path and over the new link is acknowledged; those of the tail carry nothing."""
-    def check(tables: Tables) -> tuple[str, str]:
-        messages, cost = at(tables, "13a", "path REC_ACK messages", x), at(tables, "13a", "path REC normalized", x)
+        messages, cost = at(tables, panel, f"path {kind} messages", x), at(tables, panel, "path REC normalized", x)
         return (f"{told(messages, 2)} REC, {told(cost)} normalized: {cost.mean / messages.mean:.1f} patterns each",
                 worst(near(3.44, messages), near(90.9, cost)))
     return check
@@ -84,15 +78,26 @@ def ordered(panel: str, x: object, names: Sequence[str], digits: int = 1) -> Cal
     return check
 
 
-def best_of_scale(tables: Tables) -> tuple[str, str]:
-    best = max(point.mean for name in RIVALS for _, point in curve(tables, "14b", name))
-    return f"the largest improvement of all is {best:.1f} %", points(best, 75)
+Curves = Sequence[tuple[str, str]]  # (panel, series)
 
 
-def gap_of_deferred(tables: Tables) -> tuple[str, str]:
-    confined, deferred = average(tables, "14b", CONFINED), average(tables, "14b", DEFERRED)
-    return (f"over all N, informed and path {confined:.1f} %, the deferred {deferred:.1f} %: a gap of "
-            f"{confined - deferred:.1f} points", points(confined - deferred, 20))
+def over(panels: dict[str, Sequence[str]]) -> list[tuple[str, str]]:
+    return [(panel, name) for panel, names in panels.items() for name in names]
+
+
+def best_of_scale(curves: Curves) -> Callable[[Tables], tuple[str, str]]:
+    def check(tables: Tables) -> tuple[str, str]:
+        best, name = max((point.mean, name) for panel, name in curves for _, point in curve(tables, panel, name))
+        return f"the largest improvement of all is {best:.1f} %, of {name}", points(best, 75)
+    return check
+
+
+def gap_of_deferred(confined: Curves, deferred: Curves) -> Callable[[Tables], tuple[str, str]]:
+    def check(tables: Tables) -> tuple[str, str]:
+        ahead, behind = (sum(average(tables, panel, [name]) for panel, name in curves) / len(curves) for curves in (confined, deferred))
+        return (f"over all N, {' and '.join(name for _, name in confined)} {ahead:.1f} %, the deferred {behind:.1f} %: a gap of "
+                f"{ahead - behind:.1f} points", points(ahead - behind, 20))
+    return check
 
 
 def alike(tables: Tables) -> tuple[str, str]:
@@ -109,6 +114,14 @@ def random_trees(names: Sequence[str], stated: float) -> Callable[[Tables], tupl
     return check
 
 
+def grown(tree: str, names: Sequence[str], stated: float) -> Callable[[Tables], tuple[str, str]]:
+    def check(tables: Tables) -> tuple[str, str]:
+        before, after = (sum(at(tables, "15 trees", name, kind).mean for name in names) / len(names) for kind in ("balanced", tree))
+        return f"N = 100: {before:.1f} % on balanced, {after:.1f} % on {tree} trees: {after - before:+.1f} points", points(
+            after - before, stated)
+    return check
+
+
 def costlier(tables: Tables) -> tuple[str, str]:
     ratios = {name: average(tables, "15a", [name]) / average(tables, "14a", [name]) for name in PROTOCOLS}
     return ", ".join(f"{name} {ratio:.2f} times" for name, ratio in ratios.items()), holds(min(ratios.values()) > 1)
@@ -120,9 +133,9 @@ def grows_with_patterns(tables: Tables) -> tuple[str, str]:
             holds(all(last > first for first, last in ends.values())))
 
 
-def everyone(name: str, stated: float) -> Callable[[Tables], tuple[str, str]]:
+def everyone(name: str, stated: float, panel: str = "17b") -> Callable[[Tables], tuple[str, str]]:
     def check(tables: Tables) -> tuple[str, str]:
-        found = at(tables, "17b", name, 1.0)
+        found = at(tables, panel, name, 1.0)
         return f"{name} {told(found)} %", near(stated, found, percent=True)
     return check
 
@@ -145,6 +158,18 @@ def always_beat(panel: str, names: Sequence[str]) -> Callable[[Tables], tuple[st
     return check
 
 
+def never_above(panel: str, names: Sequence[str]) -> Callable[[Tables], tuple[str, str]]:
+    """As always_beat, from costs."""
+    def check(tables: Tables) -> tuple[str, str]:
+        gains = {x: min((100 - 100 * at(tables, panel, name, x).mean / point.mean, name) for name in names)
+                 for x, point in curve(tables, panel, "strawman")}
+        least, where = min((gain, x) for x, gain in gains.items())
+        last = max(gains)
+        ends = ", ".join(f"{name} {at(tables, panel, name, last).mean:.0f}" for name in ("strawman", *names))
+        return (f"the least improvement is {least[0]:.1f} %, of {least[1]} at {where}; at {last}: {ends}", holds(least[0] > 0))
+    return check
+
+
 def rises_and_falls(tables: Tables) -> tuple[str, str]:
     texts, true = [], True
     for name in ("strawman", *DEFERRED, "informed"):
@@ -153,6 +178,10 @@ def rises_and_falls(tables: Tables) -> tuple[str, str]:
         true &= top[0] not in (points[0][0], points[-1][0])
         texts.append(f"{name} {points[0][1].mean:.0f}, {top[1].mean:.0f} at {top[0]}, {points[-1][1].mean:.0f}")
     return "first, highest, last: " + "; ".join(texts), holds(true)
+
+
+def steps_up(names: Sequence[str], below: float, above: float) -> Callable[[Tables], tuple[str, str]]:
+    return step("19c", names, below, above, up=True)
 
 
 def step(panel: str, names: Sequence[str], below: float, above: float, up: bool) -> Callable[[Tables], tuple[str, str]]:
@@ -179,13 +208,17 @@ def negligible(tables: Tables) -> tuple[str, str]:
             holds(max(shares.values()) < 5))
 
 
-def ratio(name: str, stated: float) -> Callable[[Tables], tuple[str, str]]:
+def ratio(name: str, stated: float, panel: str = "24a", what: str = "messages a second") -> Callable[[Tables], tuple[str, str]]:
     def check(tables: Tables) -> tuple[str, str]:
-        events, overhead = at(tables, "24a", "events", 1.0), at(tables, "24a", name, 1.0)
+        events, overhead = at(tables, panel, "events", 1.0), at(tables, panel, name, 1.0)
         found = events.mean / overhead.mean
-        return (f"{overhead.mean:.0f} to {events.mean:.0f} messages a second: 1:{found:.1f}",
+        return (f"{overhead.mean:.0f} to {events.mean:.0f} {what}: 1:{found:.1f}",
                 near(stated, Point(found, math.nan, math.nan, 0)))
     return check
+
+
+def in_all(name: str, stated: float) -> Callable[[Tables], tuple[str, str]]:
+    return ratio(name, stated, "24 totals", "messages in the run")
 
 
 def burst_levels(tables: Tables) -> dict[tuple[str, bool], float]:
@@ -239,9 +272,9 @@ def flat(panel: str) -> Callable[[Tables], tuple[str, str]]:
     return check
 
 
-def up_to(names: Sequence[str], stated: float) -> Callable[[Tables], tuple[str, str]]:
+def up_to(names: Sequence[str], stated: float, panels: Sequence[str] = ("14b", "15b", "16b", "17b")) -> Callable[[Tables], tuple[str, str]]:
     def check(tables: Tables) -> tuple[str, str]:
-        best = max((point.mean, name, panel, x) for panel in ("14b", "15b", "16b", "17b") for name in names
+        best = max((point.mean, name, panel, x) for panel in panels for name in names
                    for x, point in curve(tables, panel, name))
         return f"at most {best[0]:.1f} %, of {best[1]} in figure {best[2]} at {best[3]}", points(best[0], stated)
     return check
@@ -260,37 +293,61 @@ CLAIMS: tuple[Claim, ...] = (
     ("12", "delivery returns to exactly 100 % after the topology settles at t = 7 s (timed)", settles(("timed",))),
     ("12", "the other protocols show no significant difference", settles(("strawman", "notified", "informed", "path"))),
     ("12", "delivery is only marginally affected at the low rate, negatively at the high one", steady),
-    ("13", "REC: 3.44 messages absolute, 90.9 normalized (read: any link that reconnects may replace)",
-     rec("13a", "uniform")),
-    ("13", "... (the same, counting the REC that carry patterns: those of the head path and the new link)",
-     carrying("uniform")),
-    ("13", "... (read: any that shares an old end)", rec("13a", "shared")),
-    ("13", "... (read: an old end, by chance, seeks a new neighbor)", rec("13a", "seeker")),
-    ("13", "... (and leaves have the low numbers, so that mostly they begin)", rec("13b", "leaves")),
-    ("14", "up to 75 % less overhead than strawman", best_of_scale),
-    ("14", "the deferred ones are about 20 points behind", gap_of_deferred),
+    ("13", "REC: 3.44 messages absolute, 90.9 normalized (read: those that carry patterns; any link that reconnects may replace)",
+     rec("13a", "uniform", "REC_ACK")),
+    ("13", "... (read: any that shares an old end)", rec("13a", "shared", "REC_ACK")),
+    ("13", "... (read: an old end, by chance, seeks a new neighbor)", rec("13a", "seeker", "REC_ACK")),
+    ("13", "... (and leaves have the low numbers, so that mostly they begin)", rec("13b", "leaves", "REC_ACK")),
+    ("13", "... (read: all REC, also the empty ones of the tail; any link that reconnects)", rec("13a", "uniform")),
+    ("13", "... (all REC; an old end seeks)", rec("13a", "seeker")),
+    ("14", "up to 75 % less overhead than strawman", best_of_scale(over({"14b": RIVALS}))),
+    ("14", f"... (read: of informed the {KEPT})", best_of_scale([("14c", "informed, kept")])),
+    ("14", f"... (ours: {TOLD})", best_of_scale(over({"14b": ("path",), "14c": ("timed, told", "notified, told", "informed, told")}))),
+    ("14", "the deferred ones are about 20 points behind", gap_of_deferred(over({"14b": CONFINED}), over({"14b": DEFERRED}))),
+    ("14", f"... (read: of informed the {KEPT})", gap_of_deferred([("14c", "informed, kept")], over({"14b": DEFERRED}))),
+    ("14", f"... (ours: {TOLD})",
+     gap_of_deferred([("14c", "informed, told"), ("14b", "path")], over({"14c": ("timed, told", "notified, told")}))),
     ("14", "the two deferred are virtually indistinguishable, and so are informed and path", alike),
     ("15", "with random trees the overhead is higher for all protocols", costlier),
     ("15", "with random trees informed and path gain about 10 points", random_trees(CONFINED, 10)),
     ("15", "with random trees the deferred lose about as many", random_trees(DEFERRED, -10)),
+    *((figure, f"... ({which}{read}, trees: {tree})", grown(tree, names, stated))
+      for tree in ("labelled", "kruskal")
+      for figure, which, read, names, stated in (
+          ("15", "informed and path, +10", "", CONFINED, 10), ("15", "informed, +10", "; entries kept", ("informed, kept",), 10),
+          ("15", "the deferred, -10", "", DEFERRED, -10))),
     ("16", "the improvement of all protocols grows with the number of patterns", grows_with_patterns),
     ("17", "with every dispatcher subscribed, timed still saves 20 %", everyone("timed", 20)),
     ("17", "... notified 20 %", everyone("notified", 20)),
     ("17", "... informed 40 %", everyone("informed", 40)),
+    ("17", f"... informed 40 % (read: {KEPT})", everyone("informed, kept", 40, "17c")),
+    *(("17", f"... {name} {stated} % (ours: {TOLD})", everyone(f"{name}, told", stated, "17c"))
+      for name, stated in (("timed", 20), ("notified", 20), ("informed", 40))),
     ("18", "the cost rises with the rate, and falls again beyond a point", rises_and_falls),
     ("18", "notified becomes worse than timed as the rate rises", overtakes),
     ("18", "all beat strawman at all rates", always_beat("18b", (*DEFERRED, "informed"))),
+    *(("18", f"... (read: a new link joins {rule}{more})", never_above(panel, names))
+      for panel, rule in (("18c", "an old end and any part"), ("18d", "any two parts"))
+      for more, names in (("", (*DEFERRED, "informed")), (f"; {KEPT}", ("timed, kept", "notified, kept", "informed, kept")))),
+    ("18", f"... (ours: {TOLD})", never_above("18 own parts", ("timed, told", "notified, told", "informed, told"))),
     ("19", "a marked step down at T_u = t_rep", step("19a", (*DEFERRED, "informed"), 0.09, 0.11, up=False)),
     ("19", "a second one, up, for informed at T_u = T_s + t_rep", step("19a", ("informed",), 0.24, 0.26, up=True)),
+    ("19", "... (read: informed on its timers, without FLUSH)", steps_up(("informed, timers", "informed, timers, ρ = 3"), 0.24, 0.26)),
+    ("19", f"... (the same, and {KEPT})", steps_up(("informed, timers, kept", "informed, timers, kept, ρ = 3"), 0.24, 0.26)),
     ("20", "too small a T_s makes informed like the deferred ones", like_deferred),
     ("20", "what is too small is less than T_u - t_rep", step("20a", ("informed",), 0.04, 0.06, up=False)),
+    ("20", "... (read: informed on its timers, without FLUSH; entries taken at once or kept)",
+     step("20c", ("informed, timers, ρ = 3", "informed, timers, kept, ρ = 3"), 0.04, 0.06, up=False)),
     ("21", "at 50 pub/s: path, informed, notified, timed, from best to worst",
      ordered("21a", 50.0, ("path", "informed", "notified", "timed"))),
     ("22", "misrouted events are negligible at 1 pub/s", negligible),
     ("22", "misrouted events at 50 pub/s: strawman, path, informed, notified, timed, from least to most",
      ordered("22", 50.0, ("strawman", "path", "informed", "notified", "timed"))),
-    ("24", "overhead to good traffic at 1 pub/s: 1:2 for strawman", ratio("strawman", 2)),
-    ("24", "... 1:10 for informed", ratio("informed", 10)),
+    ("24", "overhead to good traffic at 1 pub/s: 1:2 for strawman (read: totals of the whole run)", in_all("strawman", 2)),
+    ("24", "... 1:10 for informed", in_all("informed", 10)),
+    ("24", f"... 1:10 for informed (ours: {TOLD})", in_all("informed, told", 10)),
+    ("24", "... 1:2 for strawman (read: rates while links are replaced, from 3 to 7 s)", ratio("strawman", 2)),
+    ("24", "... 1:10 for informed (likewise)", ratio("informed", 10)),
     ("25", "at 50 pub/s a step down at T_u = t_rep too", step("25a", DEFERRED, 0.09, 0.11, up=False)),
     ("25", "then the cost grows with T_u, for timed more than for notified and informed", grows_with_timer),
     ("26", "event forwarding has about twice the traffic outside the burst", twice),
@@ -301,5 +358,6 @@ CLAIMS: tuple[Claim, ...] = (
     ("28", "informed and path are largely independent of the number of patterns", flat("28a")),
     ("29", "informed and path are largely independent of the density of subscribers", flat("29a")),
     ("abstract", "up to 50 % less for the deferred", up_to(DEFERRED, 50)),
+    ("abstract", f"... (ours: {TOLD})", up_to(("timed, told", "notified, told"), 50, ("14c", "17c"))),
     ("abstract", "up to 80 % less for the others", up_to(CONFINED, 80)),
 )

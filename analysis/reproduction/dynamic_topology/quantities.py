@@ -33,6 +33,8 @@ SCALAR: dict[str, Callable[[Result], float]] = {
     "involved": lambda r: 100 * cost.involved(r),
     "good": lambda r: cost.good(r) / _span(r),
     "overhead": lambda r: cost.normalized(r) / _span(r),
+    "good in all": lambda r: sum(r["events"]) - sum(r["misrouted"]),
+    "overhead in all": cost.normalized,
     "traffic": lambda r: cost.traffic(r) / _span(r),
     "settled due": lambda r: sum(r["due"][_settled(r):]),
     "settled made": lambda r: sum(r["made"][_settled(r):]),

@@ -47,4 +47,4 @@ LOOKS = {
 
 MOBILE = Evaluation(
     name="mobile", title="Reconciliation on a tree that radios repair", place="the study", panels=PANELS,
-    quantities=QUANTITIES, claims=CLAIMS, looks=LOOKS, expense=expense, rival=rival, plain=plain)
+    quantities=QUANTITIES, claims=CLAIMS, looks=LOOKS, expense=expense, rival=rival, plain=plain, readings={})
