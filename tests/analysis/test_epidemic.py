@@ -145,7 +145,8 @@ def test_from_the_runs_of_both_simulators_to_the_page(tmp_path):
     assert found.tables.at("once-delivery", "none", 0.1).mean <= found.tables.at("once-delivery", "bound", 0.1).mean <= 100
     page = found.page.read_text()
     assert 'id="figure-loss"' in page and 'id="figure-once"' in page and "Epidemic algorithms" in page
-    assert (tmp_path / "figure-once-delivery.svg").exists() and not (tmp_path / "figure-loss-said.csv").exists()
+    assert (tmp_path / "figure-once-delivery.svg").exists() and not (tmp_path / "figure-loss-said.svg").exists()
+    assert (tmp_path / "figure-loss-said.csv").read_text().startswith("series,loss,mean")  # the numbers of all panels
     torn = next(iter((tmp_path / "results").glob("*.json")))
     torn.write_bytes(torn.read_bytes()[:-9])
     again = reproduce(tiny, tmp_path, ("loss", "once"), seeds=1)

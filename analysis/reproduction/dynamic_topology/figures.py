@@ -131,7 +131,8 @@ PANELS: tuple[Panel, ...] = (
           against_traffic(30), log=True, ylog=True),
     Panel(24, " totals", "Good event traffic and overhead of whole runs, ρ = 3", "good in all", "", ("publish", (1.0,)), "",
           tuple(one._replace(quantity=f"{one.quantity} in all") for one in against_traffic(3))
-          + (Series("informed, told", {"protocol": "informed", "memory": "told", "rate": 3}, "overhead in all"),), drawn=False),
+          + tuple(one._replace(quantity="overhead in all") for how in ("told", "kept") for one in read(how, "informed", rate=3)),
+          drawn=False),
     *pair(25, "Cost and unsubscription timer at ε = 50", T_U_COARSE, TU, base={"publish": 50.0}, dots=(0.1,)),
     Panel(26, "a", "Traffic with a burst of reconfigurations from 5 to 5.5 s", "traffic over time", "messages a second",
           ("rate", (30,)), "time (s)", (Series("event", {"strategy": "event"}), *curves("informed")),

@@ -57,7 +57,8 @@ def improves(tables: Tables) -> tuple[str, str]:
 def limited(tables: Tables) -> tuple[str, str]:
     loss = BASE["loss"]
     found = {name: at(tables, "loss-bits", name, loss).mean for name in ALGORITHMS[1:]}
-    return (f"bits beside the events at {loss}, % of theirs: {told_all(tables, 'loss-bits', loss, ALGORITHMS[1:])}",
+    return (f"bits beside the events at {loss}, % of theirs: {told_all(tables, 'loss-bits', loss, ALGORITHMS[1:])}; in kbit per "
+            f"gossip round and dispatcher: {told_all(tables, 'loss-round', loss, ALGORITHMS[1:])}",
             holds(min(found.values()) < 100))
 
 

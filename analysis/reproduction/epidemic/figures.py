@@ -64,6 +64,8 @@ PANELS: tuple[Panel, ...] = (
     *three("loss", "Link error rate", LOSS, "share of messages that a link loses"),
     Panel("loss", "-said", "What lossy links deliver, computed", "said", DELIVERED, LOSS, "", curves(names=("none",)), BASE,
           drawn=False),
+    Panel("loss", "-round", "Link error rate: bits of a gossip round", "round", "kbit per dispatcher and round", LOSS, "",
+          curves(names=ALGORITHMS[1:]), BASE, drawn=False),
     *three("interval", "Interval between reconfigurations", RATE, "reconfigurations a second", BREAKING, log=True, more=ADAPTIVE),
     *three("buffer", "Buffer size", BUFFER, "cache of a dispatcher (byte)", log=True),
     *three("gossip", "Gossip interval", GOSSIP, "gossip interval (s)", log=True),

@@ -41,6 +41,14 @@ def _overhead(result: Result) -> float:
     return 100 * bits / (sum(result["events"][_span(result).start:]) * result["parameters"]["event_bits"])
 
 
+def _round(result: Result) -> float:
+    """kbit that a dispatcher adds to the traffic in a gossip interval: what goes to the events' tags with the rest. However
+    many events are published, a round is a round."""
+    given = result["parameters"]
+    rounds = (given["duration"] - given["first"]) / given["gossip_interval"]
+    return sum(counts["bits"] for counts in result["recovery"].values()) / 1000 / given["dispatchers"] / rounds
+
+
 def _messages(result: Result) -> float:
     given = result["parameters"]
     count = sum(counts["messages"] for name, counts in result["recovery"].items() if name != "TAGGED_EVENT")
@@ -48,7 +56,7 @@ def _messages(result: Result) -> float:
 
 
 SCALAR = {
-    "delivery": _delivery, "overhead": _overhead, "messages": _messages, "said": _said,
+    "delivery": _delivery, "overhead": _overhead, "messages": _messages, "round": _round, "said": _said,
     "late": lambda r: r["late"][0] if r["late"] else math.nan,
     "bound": lambda r: 100 * _number(r, "bound"),
     "bytes": lambda r: _number(r, "bytes_per_host_second"),
