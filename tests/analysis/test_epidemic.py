@@ -166,3 +166,9 @@ def test_one_run_tells_what_came_back_and_what_it_cost(tmp_path):
     assert done.returncode == 0
     assert re.search(r"^PUSH_GOSSIP +[\d,]+ +[\d,]+$", done.stdout, re.M)
     assert re.search(r"^recovered: [\d,]+, half of them within \d\.\d\d s$", done.stdout, re.M)
+
+
+def test_a_gossip_round_is_counted_by_hand():
+    one = {"parameters": {"duration": 5.5, "first": 1.0, "gossip_interval": 0.05, "dispatchers": 100},
+           "recovery": {"PUSH_GOSSIP": {"messages": 5, "bits": 60_000.0}, "TAGGED_EVENT": {"messages": 9, "bits": 30_000.0}}}
+    assert EPIDEMIC.quantities.scalar("round", one) == pytest.approx(90 / 100 / 90)  # kbit, dispatchers, rounds
