@@ -328,7 +328,8 @@ CLAIMS: tuple[Claim, ...] = (
     ("18", "all beat strawman at all rates", always_beat("18b", (*DEFERRED, "informed"))),
     *(("18", f"... (read: a new link joins {rule}{more})", never_above(panel, names))
       for panel, rule in (("18c", "an old end and any part"), ("18d", "any two parts"))
-      for more, names in (("", (*DEFERRED, "informed")), (f"; {KEPT}", ("timed, kept", "notified, kept", "informed, kept")))),
+      for more, names in (("", (*DEFERRED, "informed")), (f"; {KEPT}", ("timed, kept", "notified, kept", "informed, kept")),
+                          (f"; ours: {TOLD}", ("timed, told", "notified, told", "informed, told")))),
     ("18", f"... (ours: {TOLD})", never_above("18 own parts", ("timed, told", "notified, told", "informed, told"))),
     ("19", "a marked step down at T_u = t_rep", step("19a", (*DEFERRED, "informed"), 0.09, 0.11, up=False)),
     ("19", "a second one, up, for informed at T_u = T_s + t_rep", step("19a", ("informed",), 0.24, 0.26, up=True)),
