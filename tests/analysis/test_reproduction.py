@@ -165,8 +165,8 @@ def test_a_sweep_is_resumed_and_damage_is_redone(tmp_path):
 
 @pytest.mark.parametrize("evaluation", [DYNAMIC_TOPOLOGY, EPIDEMIC, MOBILE], ids=lambda one: one.name)
 def test_the_legend_covers_nothing_and_no_word_is_cut_off(evaluation):
-    """One panel for each label of the axis, as these are the longest words, and each with all its curves."""
-    panels = {panel.ylabel: panel for panel in evaluation.panels if panel.drawn}
+    """One panel for each label of the axis, that of the longest title, and each with all its curves."""
+    panels = {panel.ylabel: panel for panel in sorted(evaluation.panels, key=lambda panel: len(panel.title)) if panel.drawn}
     for panel in panels.values():
         filled = tables.Tables()
         filled.points.update({(panel.name, series.name, x): tables.Point(at, at, at, 2)

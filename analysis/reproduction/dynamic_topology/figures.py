@@ -104,7 +104,7 @@ PANELS: tuple[Panel, ...] = (
     *pair(17, "Cost and density of subscribers", DENSITY, SIGMA),
     Panel(17, "c", "Cost and density of subscribers: improvement, other readings", "improvement", GAIN, DENSITY, SIGMA, BESIDE),
     *stressed(18, "Cost and rate of reconfigurations", RATES, RHO, *STRAWMAN_ONCE, log=True),
-    *(Panel(18, letter, f"Cost and rate of reconfigurations, the new link joins {what}", "cost", COST, RATES_COARSE, RHO,
+    *(Panel(18, letter, f"Cost and rate, a new link joins {what}", "cost", COST, RATES_COARSE, RHO,
             (*curves(*STRAWMAN_ONCE), *BESIDE), {"replacement": rule}, log=True)
       for letter, rule, what in (("c", "end_any", "an old end and any part"), ("d", "any_two", "any two parts"))),
     Panel(18, " own parts", "Other readings where the new link joins the lost one's own parts", "cost", COST, RATES_COARSE, RHO,
