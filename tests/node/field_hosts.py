@@ -24,8 +24,13 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need 
 
 
 def inside(namespace: str) -> list[str]:
-    """What runs a program in a network namespace. `ip netns exec` makes mounts as well, which a chroot does not give."""
+    """What runs a program in a network namespace. `ip -n` and `ip netns exec` change mounts, which fails in a chroot."""
     return ["nsenter", f"--net=/run/netns/{namespace}"]
+
+
+def ip(*words: str, at: str | None = None) -> str:
+    """`ip` at a network namespace, or here; what it says."""
+    return subprocess.run([*(inside(at) if at else ()), "ip", *words], check=True, capture_output=True, text=True).stdout
 
 
 def until(condition, what: str):
@@ -46,20 +51,19 @@ def hosts():
     if subprocess.run(["ip", "netns", "add", tag], check=False, capture_output=True).returncode:
         pytest.skip("this system has no network namespaces to give")
     subprocess.run(["ip", "netns", "delete", tag], check=True)
-    ip = lambda *words: subprocess.run(["ip", *words], check=True, capture_output=True, text=True)  # noqa: E731
     try:
         for name in names:
             ip("netns", "add", name)
         tried = subprocess.run([*inside(names[0]), "true"], check=False, capture_output=True, text=True)
         if tried.returncode:  # in a container
             pytest.skip(f"this system has no network namespaces to give: {tried.stderr.strip()}")
-        ip("-n", names[0], "link", "add", "air", "type", "bridge")
-        ip("-n", names[0], "link", "set", "air", "up")
+        ip("link", "add", "air", "type", "bridge", at=names[0])
+        ip("link", "set", "air", "up", at=names[0])
         for i, name in enumerate(names[1:], 1):
-            ip("-n", names[0], "link", "add", f"port{i}", "type", "veth", "peer", "name", "radio", "netns", name)
-            ip("-n", names[0], "link", "set", f"port{i}", "master", "air", "up")
-            ip("-n", name, "address", "add", f"10.77.0.{i}/24", "brd", "+", "dev", "radio")
-            ip("-n", name, "link", "set", "radio", "up")
+            ip("link", "add", f"port{i}", "type", "veth", "peer", "name", "radio", "netns", name, at=names[0])
+            ip("link", "set", f"port{i}", "master", "air", "up", at=names[0])
+            ip("address", "add", f"10.77.0.{i}/24", "brd", "+", "dev", "radio", at=name)
+            ip("link", "set", "radio", "up", at=name)
         yield names[1:]
     finally:
         for name in names:

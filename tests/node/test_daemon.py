@@ -114,7 +114,7 @@ def test_an_interface_that_goes_down_and_comes_back(three):
         host.start()
         host.ready()
     joined([a, b])
-    link = ["ip", "-n", b.namespace, "link", "set", "radio"]
+    link = [*inside(b.namespace), "ip", "link", "set", "radio"]
     subprocess.run([*link, "down"], check=True)
     until(lambda: a.kinds("neighbor_down"), "the loss is not seen")
     subprocess.run([*link, "up"], check=True)

@@ -23,6 +23,7 @@ from tests.node.field_hosts import (
     environment,
     hosts,
     inside,
+    ip,
     joined,
     received,
     three,
@@ -32,17 +33,13 @@ from tests.node.field_hosts import (
 __all__ = ["hosts", "three"]  # fixtures
 
 
-def ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True)
-
-
 def plug_in(host, number: int, address: str) -> None:
     """Give the host's namespace its device `radio` (again), on the bridge of the first namespace."""
     bridge = re.sub(r"\d+$", "0", host.namespace)
-    ip("-n", bridge, "link", "add", f"port{number}", "type", "veth", "peer", "name", "radio", "netns", host.namespace)
-    ip("-n", bridge, "link", "set", f"port{number}", "master", "air", "up")
-    ip("-n", host.namespace, "address", "add", address, "brd", "+", "dev", "radio")
-    ip("-n", host.namespace, "link", "set", "radio", "up")
+    ip("link", "add", f"port{number}", "type", "veth", "peer", "name", "radio", "netns", host.namespace, at=bridge)
+    ip("link", "set", f"port{number}", "master", "air", "up", at=bridge)
+    ip("address", "add", address, "brd", "+", "dev", "radio", at=host.namespace)
+    ip("link", "set", "radio", "up", at=host.namespace)
 
 
 @pytest.mark.needs("ip", "nsenter")
@@ -54,7 +51,7 @@ def test_a_device_that_vanishes_and_returns_is_taken_up_again(three):
         host.start()
         host.ready()
     joined([a, b])
-    ip("-n", b.namespace, "link", "delete", "radio")
+    ip("link", "delete", "radio", at=b.namespace)
     until(lambda: [r["state"] for r in b.kinds("interface")][-1:] == ["gone"], "the loss of the device is not noticed")
     until(lambda: a.kinds("neighbor_down"), "the neighbor's loss is not noticed")
     try:
@@ -66,8 +63,8 @@ def test_a_device_that_vanishes_and_returns_is_taken_up_again(three):
             two.subscribe('kind = "there"')
             assert received(one, two, {"kind": "there"})[1].hops == 1
     finally:
-        ip("-n", b.namespace, "-4", "address", "flush", "dev", "radio")
-        ip("-n", b.namespace, "address", "add", "10.77.0.2/24", "brd", "+", "dev", "radio")
+        ip("-4", "address", "flush", "dev", "radio", at=b.namespace)
+        ip("address", "add", "10.77.0.2/24", "brd", "+", "dev", "radio", at=b.namespace)
     said = b.end()
     assert "radio is gone; the node goes on" in said and "radio is back" in said
     states = [(r["name"], r["state"]) for r in b.kinds("interface")]
@@ -84,16 +81,16 @@ def test_an_address_that_changes_is_followed(three):
         host.ready()
     joined([a, b])
     try:
-        ip("-n", b.namespace, "-4", "address", "flush", "dev", "radio")
+        ip("-4", "address", "flush", "dev", "radio", at=b.namespace)
         until(lambda: b.kinds("interface")[-1]["address"] is None, "the loss of the address is not noticed")
-        ip("-n", b.namespace, "address", "add", "10.77.0.99/24", "brd", "+", "dev", "radio")
+        ip("address", "add", "10.77.0.99/24", "brd", "+", "dev", "radio", at=b.namespace)
         until(lambda: b.kinds("interface")[-1]["address"] == "10.77.0.99", "the new address is not noticed")
         with Client(a.socket) as one, Client(b.socket) as two:
             two.subscribe('kind = "moved"')
             assert received(one, two, {"kind": "moved"})[1].hops == 1
     finally:
-        ip("-n", b.namespace, "-4", "address", "flush", "dev", "radio")
-        ip("-n", b.namespace, "address", "add", "10.77.0.2/24", "brd", "+", "dev", "radio")
+        ip("-4", "address", "flush", "dev", "radio", at=b.namespace)
+        ip("address", "add", "10.77.0.2/24", "brd", "+", "dev", "radio", at=b.namespace)
     assert "radio now has the address 10.77.0.99" in b.end()
     assert not b.kinds("identity_conflict")  # what it sent from its old address and heard again was its own
 
@@ -127,9 +124,8 @@ def test_two_nodes_of_one_identity_are_noticed_by_each(three, tmp_path, copied):
 def test_nodes_talk_over_ipv6_without_an_address_given(three):
     a, b, _ = three
     for host in (a, b):
-        until(lambda host=host: "scope link" in subprocess.run(
-            ["ip", "-n", host.namespace, "-6", "address", "show", "dev", "radio", "-tentative"], capture_output=True,
-            text=True).stdout, "no IPv6 link-local address")
+        until(lambda host=host: "scope link" in ip("-6", "address", "show", "dev", "radio", "-tentative", at=host.namespace),
+              "no IPv6 link-local address")
         host.start("--family", "ipv6")
         host.ready()
     joined([a, b])

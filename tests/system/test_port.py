@@ -72,17 +72,15 @@ def device(interface: str = PORT, ethernet: str | None = None):
     """
     space = f"roamcast-port-{os.getpid()}"
 
-    def ip(*words: str) -> None:
-        subprocess.run(["ip", *words], check=True)
-
+    ip = field_hosts.ip
     ip("netns", "add", space)
     try:
         ip("link", "add", "name", interface, "type", "veth", "peer", "name", "wlan7", "netns", space)
         ip("link", "set", interface, "up")
         if ethernet is not None:
-            ip("-n", space, "link", "set", "wlan7", "address", ethernet)
-        ip("-n", space, "addr", "add", f"{addresses.ipv4(2)}/8", "broadcast", "10.255.255.255", "dev", "wlan7")
-        ip("-n", space, "link", "set", "wlan7", "up")
+            ip("link", "set", "wlan7", "address", ethernet, at=space)
+        ip("addr", "add", f"{addresses.ipv4(2)}/8", "broadcast", "10.255.255.255", "dev", "wlan7", at=space)
+        ip("link", "set", "wlan7", "up", at=space)
         inside(space, _sums_in_frames)
         yield space
     finally:
@@ -165,8 +163,8 @@ def test_a_real_device_is_a_host_among_others(tmp_path):
         finally:
             os.kill(talker, signal.SIGKILL)
             os.waitpid(talker, 0)
-        mac = subprocess.run(["ip", "-n", space, "-j", "link", "show", "wlan7"], capture_output=True, text=True, check=True)
-    address = json.loads(mac.stdout)[0]["address"]
+        link = field_hosts.ip("-j", "link", "show", "wlan7", at=space)
+    address = json.loads(link)[0]["address"]
     manifest = runs.manifest(ours)
     assert manifest["fidelity"]["valid"], manifest["fidelity"]["invalid_because"]
     assert manifest["fidelity"]["ports"] == {"2": {"interface": PORT, "device": address, "down_at": None}}
