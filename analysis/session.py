@@ -5,6 +5,7 @@ shuffle partitions, no web page, a compiler that starts fast. Nothing of it list
 """
 from __future__ import annotations
 
+import locale
 import os
 import re
 import signal
@@ -94,12 +95,12 @@ def session(master: str | None = None) -> SparkSession:
     builder = SparkSession.builder.master(master)
     for key, value in settings.items():
         builder = builder.config(key, value)
-    # workers run this Python and find these rooms wherever the program was started from
+    # workers run this Python
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    root = str(Path(__file__).resolve().parent.parent)
-    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    if root not in paths:
-        os.environ["PYTHONPATH"] = os.pathsep.join([root, *filter(None, paths)])
+    for name, value in child_environment().items():
+        os.environ[name] = value
+        if name.startswith("PYTHON"):
+            builder = builder.config(f"spark.executorEnv.{name}", value)  # of executors that are not this Java's
     before = _children()
     with _quiet() as said:
         try:
@@ -110,6 +111,18 @@ def session(master: str | None = None) -> SparkSession:
             for pid in _children() - before:
                 os.kill(pid, signal.SIGKILL)
             raise
+
+
+def child_environment() -> dict[str, str]:
+    """What every Python that we start needs beside our own environment: it finds these rooms wherever it starts, and takes
+    no module from the folder it starts in, which may be anybody's run directory."""
+    root = str(Path(__file__).resolve().parent.parent)
+    # an empty part, as a trailing colon leaves it, means the folder it starts in
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path != root]
+    found = {"PYTHONPATH": os.pathsep.join([root, *paths]), "PYTHONSAFEPATH": "1"}
+    if locale.nl_langinfo(locale.CODESET).upper() not in ("UTF-8", "UTF8"):
+        found["LC_ALL"] = "C.UTF-8"  # or Java finds no file whose name is not ASCII
+    return found
 
 
 def _answers(master: str | None) -> None:

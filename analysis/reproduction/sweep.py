@@ -18,8 +18,8 @@ from pathlib import Path
 from analysis.errors import AnalysisError
 from analysis.reproduction import results
 from analysis.reproduction.evaluation import Evaluation, Panel
+from analysis.session import child_environment
 
-ROOT = Path(__file__).resolve().parents[2]
 BATCH = 20.0  # s of work that a subprocess gets at least, so that its start is no matter
 POLL = 0.5  # s
 REFUSED = 2  # the exit code of a subprocess that cannot work here, for what it says
@@ -107,10 +107,9 @@ def run_batch(task: tuple[str, list[dict], str]) -> tuple[int, str]:
     ended = 0
     while pending:
         lines = "".join(json.dumps({"key": results.key(one), "parameters": one}) + "\n" for one in pending)
-        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-        done = subprocess.run([sys.executable, "-m", "cli", program, "--batch", "-", "--out", str(folder)],
+        done = subprocess.run([sys.executable, "-P", "-m", "cli", program, "--batch", "-", "--out", str(folder)],
                               input=lines, text=True, capture_output=True, cwd=folder,
-                              env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)})
+                              env=os.environ | child_environment())
         finished = {line.partition(" ")[2] for line in done.stdout.splitlines() if line.startswith("ended ")}
         ended += len(finished)
         pending = [one for one in pending if results.key(one) not in finished]
