@@ -9,16 +9,21 @@ from pathlib import Path
 
 from analysis.errors import AnalysisError
 from analysis.summary import CONFIDENCE, METRICS, Metric, Summary
+from mobility.wholefile import check_place, write_whole
 
 FORMATS = (".json", ".csv")
 
 
 def check_name(path: Path) -> None:
-    """Whether `write` knows the format that a file's name says, and has a folder. Raises AnalysisError."""
+    """Whether `write` knows the format that a file's name says, has a folder, and may write there. Raises AnalysisError."""
     if path.suffix not in FORMATS:
         raise AnalysisError(f"{path}: its name says no format; end it with .json or .csv")
     if not path.parent.is_dir():
         raise AnalysisError(f"{path}: there is no folder {path.parent}; make it, or choose another")
+    try:
+        check_place(path)
+    except OSError as error:
+        raise AnalysisError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def write(summary: Summary, path: Path) -> None:
@@ -26,7 +31,7 @@ def write(summary: Summary, path: Path) -> None:
     check_name(path)
     text = _as_json(summary) if path.suffix == ".json" else _as_csv(summary)
     try:
-        path.write_text(text)
+        write_whole(path, text)
     except OSError as error:
         raise AnalysisError(f"{path}: cannot be written: {error.strerror}") from None
 
@@ -52,7 +57,7 @@ def _as_json(summary: Summary) -> str:
                                                  in zip(summary.seeds, summary.numbers, strict=True)}}
             for metric in _metrics(summary)]
     return json.dumps({"title": summary.title, "confidence": CONFIDENCE, "seeds": summary.seeds, "correct": summary.correct,
-                       "notes": summary.notes, "metrics": rows}, indent=1) + "\n"
+                       "invalid_because": summary.invalid, "notes": summary.notes, "metrics": rows}, indent=1) + "\n"
 
 
 def _as_csv(summary: Summary) -> str:

@@ -19,10 +19,11 @@ def run(args: argparse.Namespace) -> int:
     from cli.errors import UserError
     from cli.hosts import whose
     from emulation import dissect
+    from mobility.wholefile import write_whole
 
     try:
         if args.out is not None:
-            args.out.write_text(dissect.wireshark_lua(), encoding="utf-8")
+            write_whole(args.out, dissect.wireshark_lua())
             print(f"{args.out}: written; for example: tshark -X lua_script:{args.out} -r captures/0.pcap")
         else:
             if told := whose(args.capture):

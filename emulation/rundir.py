@@ -127,7 +127,8 @@ class RunDirectory:
         text = json.dumps(self.manifest, indent=1).encode() + b"\n"
         path = self.path / "manifest.json"
         try:
-            with path.open("r+b" if path.exists() else "xb", buffering=0) as file:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+            with open(descriptor, "wb", buffering=0) as file:
                 data = memoryview(text.ljust(MANIFEST_BYTES))
                 while data:  # what fits is written without a complaint
                     data = data[file.write(data):]

@@ -13,6 +13,8 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from mobility.wholefile import write_whole
+
 MOST_BYTES = 1 << 29  # of a trace, unpacked: some 20 million waypoints
 MOST_LINE = 1 << 24  # characters of one line: a week of one node's places, one a second
 MOST_RATIO = 20  # unpacked to packed; traces have 2 to 10
@@ -114,7 +116,7 @@ def write_text(path: Path, text: str) -> None:
     if path.suffix == ".gz":
         data = gzip.compress(data, compresslevel=6, mtime=0)
     try:
-        path.write_bytes(data)
+        write_whole(path, data)
     except OSError as error:
         raise TraceError(path, None, f"cannot be written: {error.strerror}") from error
 
