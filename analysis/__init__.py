@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from analysis.errors import AnalysisError
+from mobility.wholefile import check_place, write_whole
 
 __all__ = ["AnalysisError", "analyse"]
+RULES = 2  # of counting, in summary.json: a comparison takes no numbers that were counted by others
 
 
 def analyse(run_dirs: str | Path | Sequence[str | Path], master: str | None = None):
@@ -28,24 +30,36 @@ def analyse(run_dirs: str | Path | Sequence[str | Path], master: str | None = No
         raise AnalysisError("no run directory given; give one or several, as `roamcast run` writes them")
     from analysis.seeds import samples
     read, about = samples([runs.read(path) for path in paths])
+    for run in read:
+        for name in ("report.html", "summary.json"):
+            _may_write(run.path / name)
     from analysis.report import write
     from analysis.session import session
     from analysis.study import study
     from analysis.summary import Summary
     spark = session(master)
-    numbers, notes, reports = [], [], []
+    numbers, notes, reports, invalid = [], [], [], []
     for run in read:
         found = study(spark, run)
-        single = Summary(title(found.run), [found.numbers], found.notes)
+        single = Summary(title(found.run), [found.numbers], found.notes, invalid=found.run.invalid_because)
         _save(run.path / "summary.json", found.run, single)
         reports.append(write(found, single))
         numbers.append(found.numbers)
+        invalid += [f"{run.path.name}: {reason}" if len(read) > 1 else reason for reason in found.run.invalid_because]
         notes += found.notes if len(read) == 1 else [f"{run.path.name}: {note}" for note in found.notes]
     seeds = [run.seed for run in read]
     if len(read) == 1:
-        return Summary(single.title, numbers, about + notes, reports, seeds)
+        return Summary(single.title, numbers, about + notes, reports, seeds, invalid)
     return Summary(f"{read[0].name}: mean of {len(read)} runs (seeds {', '.join(map(str, seeds))}) with 95% confidence "
-                   "intervals", numbers, about + notes, reports, seeds)
+                   "intervals", numbers, about + notes, reports, seeds, invalid)
+
+
+def _may_write(path: Path) -> None:
+    """Before the work begins. Raises AnalysisError."""
+    try:
+        check_place(path)
+    except OSError as error:
+        raise AnalysisError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def title(run) -> str:
@@ -57,10 +71,10 @@ def title(run) -> str:
 
 def _save(path: Path, run, summary) -> None:
     numbers = {k: None if math.isnan(v) else v for k, v in summary.numbers[0].items()}
-    text = json.dumps({"scenario": run.name, "world": run.world, "seed": run.seed, "window": run.window,
+    text = json.dumps({"rules": RULES, "scenario": run.name, "world": run.world, "seed": run.seed, "window": run.window,
                        "grace": run.grace, "deadline": run.deadline, "ended": run.ended,
-                       "correct": summary.correct, "numbers": numbers, "notes": summary.notes}, indent=1)
+                       "correct": summary.correct, "numbers": numbers, "invalid_because": summary.invalid, "notes": summary.notes}, indent=1)
     try:
-        path.write_text(text + "\n")
+        write_whole(path, text + "\n")
     except OSError as error:
         raise AnalysisError(f"{path}: cannot be written: {error.strerror}") from None

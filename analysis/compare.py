@@ -22,8 +22,9 @@ from scipy import stats
 
 from analysis.errors import AnalysisError
 from analysis.means import check_name
-from analysis.sides import Side, differing, sides
+from analysis.sides import TRACE, Side, differing, sides
 from analysis.summary import CONFIDENCE, METRICS, Estimate, Metric, Summary
+from mobility.wholefile import write_whole
 from topologies.problems import one_line
 
 KEYS = ("expected", "ratio", "bound", "ratio_to_bound", "latency_median", "latency_p95", "latency_p99", "hops_mean",
@@ -174,6 +175,8 @@ def _notes(left: Side, right: Side) -> list[str]:
                 notes.append(f"{name} IS NOT VALID, its numbers are about the machine: {'; '.join(member.invalid_because)}")
             if not member.correct:
                 notes.append(f"{name}: safety (nothing twice, unpublished, unsubscribed) is VIOLATED, see its report")
+            if not (member.run.path / TRACE).is_file():
+                notes.append(f"{name} has no {TRACE}: whether its hosts moved as the others' is not known")
             notes += [f"{name}: {note}" for note in member.notes]
     return notes
 
@@ -295,7 +298,7 @@ def write(found: Comparison, path: Path) -> None:
     """The comparison as JSON or CSV, by the name's end; numbers in s, shares and bytes. Raises AnalysisError."""
     check_name(path)
     try:
-        path.write_text(_as_json(found) if path.suffix == ".json" else _as_csv(found))
+        write_whole(path, _as_json(found) if path.suffix == ".json" else _as_csv(found))
     except OSError as error:
         raise AnalysisError(f"{path}: cannot be written: {error.strerror}") from None
 

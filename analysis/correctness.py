@@ -6,6 +6,7 @@ not only on those that count.
 """
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame
@@ -31,15 +32,15 @@ SAYS = {
 
 
 def check(tables: dict[str, DataFrame], events: DataFrame, matches: DataFrame, held: DataFrame,
-          cut: bool = False) -> list[Violation]:
-    """The three safety properties, in the order of the definition. `cut`: records may lack the end of a life, as a
-    power cut leaves them; what was published in that end is not held to be unpublished."""
+          lost: Collection[int] | None = ()) -> list[Violation]:
+    """The three safety properties, in the order of the definition. `lost`: hosts whose records may lack the end of a life,
+    as a power cut leaves them, None for all; what they published in that end is not held to be unpublished."""
     deliveries = tables["delivered"].select("t", "node", "client", "event", F.col("line.row").alias("row"))
     key = ["node", "client", "event"]
     again = (deliveries.groupBy(*key).agg(F.count("*").alias("n"), F.max("t").alias("t")).where("n > 1")
              .select(F.lit("twice").alias("rule"), *key, "t", (F.col("n") - 1).alias("n")))
     told = deliveries.join(events.select("event", "published"), "event", "left")
-    unpublished = ((_without_the_cut_off(told, tables) if cut else told)
+    unpublished = ((told if lost is not None and not lost else _without_the_cut_off(told, tables, lost))
                    .where("published is null or published > t")
                    .select(F.lit("unpublished").alias("rule"), *key, "t", F.lit(1).alias("n")))
     rightly = (deliveries.join(matches, "event").join(F.broadcast(held), ["node", "client", "hash"])
@@ -56,7 +57,7 @@ def check(tables: dict[str, DataFrame], events: DataFrame, matches: DataFrame, h
             for rule, says in SAYS.items()]
 
 
-def _without_the_cut_off(told: DataFrame, tables: dict[str, DataFrame]) -> DataFrame:
+def _without_the_cut_off(told: DataFrame, tables: dict[str, DataFrame], lost: Collection[int] | None) -> DataFrame:
     """Without deliveries of events that come after the last publication on record of a life that has no end on
     record: the numbers of a life grow by one, so the records that it lost are those past the last."""
     ended = tables["node_stopped"].select(F.concat_ws(".", "node", "epoch").alias("life")).distinct()
@@ -64,5 +65,6 @@ def _without_the_cut_off(told: DataFrame, tables: dict[str, DataFrame]) -> DataF
     life = F.substring_index("event", ".", 2)
     last = tables["published"].groupBy(life.alias("life")).agg(F.max(number).alias("last"))
     open_ended = told.withColumn("life", life).join(ended, "life", "left_anti").join(last, "life", "left")
-    cut_off = open_ended.where(F.col("published").isNull() & (number > F.coalesce("last", F.lit(0))))
+    of_these = F.lit(True) if lost is None else F.split("event", r"\.")[0].cast("long").isin(list(lost))
+    cut_off = open_ended.where(F.col("published").isNull() & (number > F.coalesce("last", F.lit(0))) & of_these)
     return told.join(cut_off.select("event").distinct(), "event", "left_anti")

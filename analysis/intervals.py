@@ -28,9 +28,13 @@ class Intervals(NamedTuple):
     held: pd.DataFrame  # the same: what the node knew of it, in each life; may overlap
 
 
-def intervals(tables: dict[str, DataFrame], end: float) -> Intervals:
-    """All intervals of a run that ended at `end` s."""
-    paired = _paired(_changes(tables), end)
+def intervals(tables: dict[str, DataFrame], end: float, cut: pd.DataFrame | None = None) -> Intervals:
+    """All intervals of a run that ended at `end` s. `cut`: lives that ended without a word, as lives.cut_short finds them."""
+    changes = _changes(tables)
+    if cut is not None and len(cut):
+        ends = tables["node_stopped"].sparkSession.createDataFrame(cut[["node", "t"]], "node long, t double")
+        changes = changes.unionByName(_rows(ends, "life", False, a="node"))
+    paired = _paired(changes, end)
     told = _rows(tables["subscribed"], "told", a="node", name="client", hash="hash").select(
         *_KEY, F.col("t").alias("up"), F.col("t").alias("down"))
     return put_together(paired.unionByName(told).toPandas())
@@ -97,7 +101,7 @@ def _tree_links(ends: pd.DataFrame, lives: pd.DataFrame) -> pd.DataFrame:
     low = ends[ends["i"] < ends["j"]]
     high = ends[ends["i"] > ends["j"]][["link", "up", "down"]]
     both = meet(low.merge(high, on="link", suffixes=("", "2")), "up2", "down2")
-    return _within(_within(both[both["up"] < both["down"]], "i", lives), "j", lives)[["link", "i", "j", "up", "down"]]
+    return _lived(_lived(both[both["up"] < both["down"]], "i", lives), "j", lives)[["link", "i", "j", "up", "down"]]
 
 
 def _held(told: pd.DataFrame, wants: pd.DataFrame, lives: pd.DataFrame) -> pd.DataFrame:
@@ -115,6 +119,13 @@ def meet(links: pd.DataFrame, up: str, down: str) -> pd.DataFrame:
     """The parts of the intervals that lie in [`up`, `down`] too; these two columns go."""
     both = links.assign(up=np.maximum(links["up"], links[up]), down=np.minimum(links["down"], links[down]))
     return both[both["up"] <= both["down"]].drop(columns=[up, down])
+
+
+def _lived(links: pd.DataFrame, host: str, lives: pd.DataFrame) -> pd.DataFrame:
+    """The intervals as far as the life of `host` went in which they began: with it goes what it held."""
+    lived = lives.rename(columns={"node": host, "up": "born", "down": "died"})
+    both = links.merge(lived, on=host)
+    return meet(both[both["up"].between(both["born"], both["died"])], "born", "died").reset_index(drop=True)
 
 
 def _within(links: pd.DataFrame, host: str, lives: pd.DataFrame) -> pd.DataFrame:

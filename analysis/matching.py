@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 _TYPES = ("n", "s", "b", "x")
+OPERATORS = {"exists", "=", "!=", "in", "<", "<=", ">", ">=", "prefix", "suffix", "contains"}
 
 
 def matches(events: DataFrame, filters: DataFrame) -> DataFrame:

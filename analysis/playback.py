@@ -23,13 +23,20 @@ def playback(whole: Study) -> tuple[dict, list[str]]:
     if len(radio) > MAX_LINKS:
         notes.append(f"the map shows no radio links: the run had {len(radio):,}, the page holds {MAX_LINKS:,}")
         radio = radio.head(0)
+    tree, leaders = whole.tree_links, _changes(whole.standings)
+    if len(tree) > MAX_LINKS:
+        notes.append(f"the map shows no tree links: the run had {len(tree):,}, the page holds {MAX_LINKS:,}")
+        tree = tree.head(0)
+    if len(leaders) > MAX_LINKS:
+        notes.append(f"the map shows no leaders: they changed {len(leaders):,} times, the page holds {MAX_LINKS:,}")
+        leaders = leaders.head(0)
     return {
         "end": int(round(run.ended * 100)),
-        "names": list(run.hosts) or [str(i) for i in range(len(ways))],
+        "names": [run.hosts.get(i, str(i)) for i in range(max(len(ways), 1 + max(run.hosts, default=-1)))],
         "ways": ways, "present": spans, "box": _box(whole, ways),
         "lives": _rows(whole.lives, ["node"]),
-        "radio": _rows(radio, ["i", "j"]), "tree": _rows(whole.tree_links.head(MAX_LINKS), ["i", "j"]),
-        "leaders": _leaders(whole.standings),
+        "radio": _rows(radio, ["i", "j"]), "tree": _rows(tree, ["i", "j"]),
+        "leaders": _leaders(leaders),
         "shape": [whole.shape[c].astype(int).tolist() for c in ("partitions", "fragments")],
         "range": run.scenario.get("radio", {}).get("range"),
     }, notes
@@ -71,12 +78,14 @@ def _rows(frame: pd.DataFrame, keys: list[str]) -> list[int]:
     return np.column_stack([ordered[keys].to_numpy(), times]).astype(int).ravel().tolist()
 
 
-def _leaders(standings: pd.DataFrame) -> list[int]:
-    """A flat list of node, t (0.01 s), leader, seeking (0 or 1); only changes."""
-    if standings.empty:
-        return []
+def _changes(standings: pd.DataFrame) -> pd.DataFrame:
+    """The rows at which a node's leader changed, or whether it seeks one, in the order of time."""
     before = standings.groupby("node")[["leader", "seeking"]].shift()
     changed = (before["leader"] != standings["leader"]) | (before["seeking"] != standings["seeking"])
-    rows = standings[changed].sort_values("t", kind="stable").head(MAX_LINKS)
-    return np.column_stack([rows["node"], np.rint(rows["t"] * 100), rows["leader"],
+    return standings[changed].sort_values("t", kind="stable")
+
+
+def _leaders(rows: pd.DataFrame) -> list[int]:
+    """A flat list of node, t (0.01 s), leader, seeking (0 or 1)."""
+    return np.column_stack([rows["node"], np.rint(rows["t"].astype(float) * 100), rows["leader"],
                             rows["seeking"].astype(int)]).astype(int).ravel().tolist()

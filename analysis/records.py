@@ -5,17 +5,18 @@ its kind, because two kinds may give one field name two types (`from` is a host 
 """
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark import TaskContext
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -27,6 +28,9 @@ _PLAIN = {"int": T.LongType(), "float": T.DoubleType(), "text": T.StringType(), 
 _HEAD = T.StructType([T.StructField("t", T.DoubleType()), T.StructField("node", T.LongType()),
                       T.StructField("kind", T.StringType())])
 ROW_GROUP = 50_000  # lines
+WORLD = "world.jsonl"
+STEP = 1.0  # s
+_FOUND = "kind string, node long, file string, astray boolean, n long, last double, back long"
 MOST_NODES, LATEST = 100_000, 1e9  # ids and times (s) beyond these are no record's: tables by id stay small
 # fields by what they name, whatever the kind; hosts by id, links and events in the text form of node/ids.py
 HOSTS = {"from", "to", "host", "neighbor", "other", "leader", "parent", "broker", "device", "holder"}
@@ -42,10 +46,15 @@ class Ingest(NamedTuple):
     tables: dict[str, DataFrame]  # kind -> its records: t, node, line, then the fields of the kind
     counts: dict[str, int]  # records of each kind
     nodes: list[int]  # ids that left records of their own
-    malformed: int  # lines that are no record, torn ones included
+    malformed: dict[str, int]  # file -> its lines that are no record, torn ones included
     torn: int  # files whose last line has no end
     unknown: dict[str, int]  # records of kinds that the schema does not know
     last: float  # s, time of the last record
+    lasts: dict[int, float]  # node (-1: the world) -> s, time of the last record of its own
+    untold: dict[str, list[int]]  # kind -> nodes that left records, none of them of this kind
+    astray: dict[str, list[int]]  # file -> nodes not its own, whose lines in it were left out
+    strayed: int  # those lines
+    back: dict[str, int]  # file -> how often its times step back
 
 
 def spark_type(of: RecordType) -> T.DataType:
@@ -66,7 +75,7 @@ def schemas() -> dict[str, T.StructType]:
     return {kind: _struct(record.fields.items()) for kind, record in record_kinds().items()}
 
 
-def ingest(spark: SparkSession, logs: list[Path], out: Path) -> Ingest:
+def ingest(spark: SparkSession, logs: Sequence[Path], out: Path) -> Ingest:
     """Read log files, write `out`/KIND.parquet for each kind met, and return the tables.
 
     One job: Spark parses the lines, and each task writes its part of every table as Arrow columns.
@@ -74,32 +83,43 @@ def ingest(spark: SparkSession, logs: list[Path], out: Path) -> Ingest:
     """
     known = schemas()
     if not logs:
-        return Ingest({k: _empty(spark, s) for k, s in known.items()}, {}, [], 0, 0, {}, 0.0)
+        return Ingest({k: _empty(spark, s) for k, s in known.items()}, {}, [], {}, 0, {}, 0.0, {}, {}, {}, 0, {})
     for path in logs:
         if not path.is_file():
             raise AnalysisError(f"{path}: not a file; the records of a run are files, remove it")
     try:
-        raw = spark.read.text([_literal(path) for path in logs])
+        raw = _reader(spark).text([str(path.resolve()) for path in logs])
     except Exception as error:
         raise AnalysisError(f"{logs[0].parent}: Spark cannot read the records: {str(error).splitlines()[0]}") from error
     types = {kind: record.fields for kind, record in record_kinds().items()}
     parsed, place = _parsed(raw, known)
     found = parsed.mapInArrow(_sink(types, place, str(out.resolve())),
-                              "kind string, node long, n long, last double").toPandas()
-    good = found[found["kind"].notna()]
+                              _FOUND).toPandas()
+    good, astray = found[found["kind"].notna()], found[found["astray"]]
+    bad = found[found["kind"].isna() & ~found["astray"]]
     totals = good.groupby("kind")["n"].sum()
     counts = {kind: int(n) for kind, n in totals.items() if kind in known}
+    nodes = {int(node) for node in good["node"] if node >= 0}
+    by_kind = good.groupby("kind")["node"].agg(lambda told: set(map(int, told)))
     tables = {kind: _read(spark, out / f"{kind}.parquet", schema) if kind in counts else _empty(spark, schema)
               for kind, schema in known.items()}
-    return Ingest(tables, counts, sorted({int(node) for node in good["node"] if node >= 0}),
-                  int(found[found["kind"].isna()]["n"].sum()), sum(map(_torn, logs)),
+    return Ingest(tables, counts, sorted(nodes), _sums(bad, "n"), sum(map(_torn, logs)),
                   {kind: int(n) for kind, n in totals.items() if kind not in known},
-                  float(good["last"].max()) if len(good) else 0.0)
+                  float(good["last"].max()) if len(good) else 0.0,
+                  {int(node): float(last) for node, last in good.groupby("node")["last"].max().items()},
+                  {kind: sorted(nodes - by_kind.get(kind, set())) for kind in known},
+                  {file: sorted({int(node) for node in of["node"]}) for file, of in astray.groupby("file")},
+                  int(astray["n"].sum()), _sums(found[found["back"] > 0], "back"))
+
+
+def _sums(rows: pd.DataFrame, column: str) -> dict[str, int]:
+    return {file: int(n) for file, n in rows.groupby("file")[column].sum().items()}
 
 
 def _parsed(raw: DataFrame, known: dict[str, T.StructType]) -> tuple[DataFrame, dict[str, str]]:
-    """Every line parsed: `kind`, `t`, `node` (null when it is no record), `line`, and a column of fields for
-    each group of kinds whose fields agree in their types; and which column holds a kind's fields."""
+    """Every line parsed: `kind`, `t`, `node` (null when it is no record), `file` (its name), `astray` (of a node whose
+    file this is not, and of no kind), `line`, and a column of fields for each group of kinds whose fields agree in their
+    types; and which column holds a kind's fields."""
     groups: list[dict[str, T.DataType]] = []
     place: dict[str, str] = {}
     for kind, schema in known.items():
@@ -114,11 +134,15 @@ def _parsed(raw: DataFrame, known: dict[str, T.StructType]) -> tuple[DataFrame, 
     lines = (raw.where(F.length(F.trim("value")) > 0)
              .withColumn("line", F.struct(F.col("_metadata.file_block_start").alias("block"),
                                           F.monotonically_increasing_id().alias("row")))
+             .withColumn("file", F.col("_metadata.file_name"))
              .withColumn("head", F.from_json("value", _HEAD)))
     whole = F.col("head.t").between(0.0, LATEST) & F.col("head.node").between(-1, MOST_NODES) \
         & F.col("head.kind").isNotNull()  # false for null and NaN
     whole = F.coalesce(whole, F.lit(False))
-    head = [F.when(whole, F.col(f"head.{name}")).alias(name) for name in ("t", "node", "kind")]
+    own = F.when(F.col("head.node") < 0, WORLD).otherwise(F.concat(F.col("head.node").cast("string"), F.lit(".jsonl")))
+    astray = whole & (own != F.col("file"))
+    head = [F.when(whole, F.col(f"head.{name}")).alias(name) for name in ("t", "node")]
+    head += [F.when(whole & ~astray, F.col("head.kind")).alias("kind"), "file", astray.alias("astray")]
     bodies = []
     for number, fields in enumerate(groups):
         schema = T.StructType([T.StructField(name, kind) for name, kind in fields.items()])
@@ -133,13 +157,15 @@ def _sink(kinds: dict[str, dict[str, RecordType]], place: dict[str, str], out: s
     A line without a field that its kind needs is no record. `kinds`: kind -> the types of its fields.
     """
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        part = TaskContext.get().partitionId()
+        part, before = TaskContext.get().partitionId(), ("", 0.0)
         writers: dict[str, pq.ParquetWriter] = {}
-        try:
+        with ExitStack() as opened:
             for table in _gathered(batches):
                 table = _sound(table, kinds, place)
-                yield from (table.group_by(["kind", "node"]).aggregate([([], "count_all"), ("t", "max")])
-                            .rename_columns(["kind", "node", "n", "last"]).to_batches())
+                back, before = _steps_back(table, before)
+                yield from (table.append_column("back", back).group_by(["kind", "node", "file", "astray"])
+                            .aggregate([([], "count_all"), ("t", "max"), ("back", "sum")])
+                            .rename_columns(["kind", "node", "file", "astray", "n", "last", "back"]).to_batches())
                 for kind in set(pc.unique(table["kind"]).to_pylist()) & kinds.keys():
                     mine = table.filter(pc.equal(table["kind"], kind))
                     arrays = [mine["t"], mine["node"], mine["line"],
@@ -148,12 +174,23 @@ def _sink(kinds: dict[str, dict[str, RecordType]], place: dict[str, str], out: s
                     if kind not in writers:
                         folder = Path(out) / f"{kind}.parquet"
                         folder.mkdir(exist_ok=True)
-                        writers[kind] = pq.ParquetWriter(folder / f"part-{part}.parquet", rows.schema)
+                        file = opened.enter_context((folder / f"part-{part}.parquet").open("wb"))
+                        writers[kind] = opened.enter_context(pq.ParquetWriter(file, rows.schema))
                     writers[kind].write_table(rows)
-        finally:
-            for writer in writers.values():
-                writer.close()
     return write
+
+
+def _steps_back(table: pa.Table, before: tuple[str, float]) -> tuple[pa.Array, tuple[str, float]]:
+    """For each line 1 if its time lies before that of the line ahead of it in the file, by more than clocks differ that
+    were brought together, else 0; and (file, time) of the last line. `before`: those of the line ahead of all."""
+    rows = np.flatnonzero(table["t"].is_valid().to_numpy())
+    if not len(rows):
+        return pa.array(np.zeros(len(table), dtype=np.int64)), before
+    times, files = table["t"].take(rows).to_numpy(), table["file"].take(rows).to_numpy(zero_copy_only=False)
+    same = np.concatenate([[before[0]], files[:-1]]) == files
+    back = np.zeros(len(table), dtype=np.int64)
+    back[rows] = same & (times < np.concatenate([[before[1]], times[:-1]]) - STEP)
+    return pa.array(back), (str(files[-1]), float(times[-1]))
 
 
 def _sound(table: pa.Table, kinds: dict[str, dict[str, RecordType]], place: dict[str, str]) -> pa.Table:
@@ -204,12 +241,13 @@ def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def _read(spark: SparkSession, path: Path, schema: T.StructType) -> DataFrame:
-    return spark.read.schema(_whole(schema)).parquet(_literal(path))
+    return _reader(spark).schema(_whole(schema)).parquet(str(path.resolve()))
 
 
-def _literal(path: Path) -> str:
-    """A path as Spark reads it, to whom some letters are patterns."""
-    return re.sub(r"([\\\[\]{}*?])", r"\\\1", str(path.resolve()))
+def _reader(spark: SparkSession) -> DataFrameReader:
+    """A reader of paths as they are: no letter of theirs is a pattern. They must begin at the root, or what stands
+    before a colon would be a scheme."""
+    return spark.read.option("__globPaths__", "false")
 
 
 def _empty(spark: SparkSession, schema: T.StructType) -> DataFrame:

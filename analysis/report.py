@@ -15,6 +15,7 @@ from analysis.outages import WAITED, survival
 from analysis.playback import playback
 from analysis.study import Study, share
 from analysis.summary import Summary, seconds
+from mobility.wholefile import write_whole
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _OUTCOMES = {
@@ -45,7 +46,7 @@ def write(whole: Study, summary: Summary) -> Path:
         style=(_TEMPLATES / "report.css").read_text(), script=(_TEMPLATES / "map.js").read_text())
     path = whole.run.path / "report.html"
     try:
-        path.write_text(text)
+        write_whole(path, text)
     except OSError as error:
         raise AnalysisError(f"{path}: cannot be written: {error.strerror}") from None
     return path
@@ -81,7 +82,7 @@ def _outcome(whole: Study) -> tuple[str, str]:
     name = str(whole.run.manifest.get("outcome", "running"))
     said = _OUTCOMES.get(name, f"The run ended as {name!r}.")
     reason = whole.run.manifest.get("reason")
-    because = (whole.run.manifest.get("fidelity") or {}).get("invalid_because")
+    because = whole.run.invalid_because
     if because and name != "failed":  # a run in real time that did not keep to it
         said = f"This run is not valid, its numbers are about the machine: {'; '.join(because)}. {said}"
     good = name == "complete" and not because
@@ -144,7 +145,7 @@ def _groups(frame: pd.DataFrame, key: str) -> list[dict]:
 
 def _hosts(whole: Study, frame: pd.DataFrame, key: str) -> list[dict]:
     names = whole.run.hosts
-    return [{**row, "name": names[int(row["name"])] if int(row["name"]) < len(names) else int(row["name"])}
+    return [{**row, "name": names.get(int(row["name"]), int(row["name"]))}
             for row in _groups(frame, key)]
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,6 +18,8 @@ from analysis.errors import AnalysisError
 SECTIONS = ("run", "hosts", "mobility", "radio", "node", "workload")
 LONGEST = 1e9  # s, or m: what a run can have at most, and more
 MOST_HOSTS = 100_000
+MOST_NAMED = 10  # in one note
+_RECORDS = re.compile(r"(0|[1-9]\d{0,5})\.jsonl")
 
 
 @dataclass(frozen=True)
@@ -32,11 +36,13 @@ class Run:
     grace: float
     deadline: float
     window: tuple[float, float]  # events published in it count
-    hosts: tuple[str, ...]  # name of host 0, 1, ...
+    hosts: dict[int, str]  # id -> name; in a field those that left records, whatever their numbers
     area: tuple[float, float] | None  # m
     scenario: dict = field(repr=False)
     manifest: dict = field(repr=False)
     notes: tuple[str, ...]  # what a reader of the numbers must know
+    logs: tuple[Path, ...] = ()  # the record files that count: of the hosts, and the world's
+    silent: tuple[int, ...] = ()  # hosts without a record file
 
     @property
     def tables(self) -> Path:
@@ -65,33 +71,56 @@ class Run:
         return tuple(host for host in roam if type(host) is int) if isinstance(roam, list) else ()
 
     @property
-    def logs(self) -> list[Path]:
-        world = self.path / "world.jsonl"
-        return sorted((self.path / "nodes").glob("*.jsonl")) + ([world] if world.is_file() else [])
+    def unplaced(self) -> list[int]:
+        """Hosts of a field that exchanged nothing with the others and stand where their wall clocks put them, unjudged."""
+        clocks = self.manifest.get("clocks")
+        if self.world != "field" or "left_out" in self.manifest or not isinstance(clocks, list):
+            return []  # who put the records together has judged these clocks
+        by: dict[int, set[str]] = {}
+        for clock in clocks:
+            if isinstance(clock, dict) and type(clock.get("node")) is int:
+                by.setdefault(clock["node"], set()).add(str(clock.get("by")))
+        return [node for node, ways in by.items() if ways == {"wall clock"}]
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the run came to an end that it knows of, so that all its records are written."""
+        return not math.isnan(_ended(self.manifest)) and self.manifest.get("outcome") in ("complete", "interrupted")
+
+    @property
+    def invalid_because(self) -> list[str]:
+        """Why the numbers are about the machine, by the manifest; empty for a valid run."""
+        fidelity = self.manifest.get("fidelity") or {}
+        because = [str(reason) for reason in fidelity.get("invalid_because") or ()]
+        return because or (["its manifest says so and gives no reason"] if fidelity.get("valid") is False else [])
 
 
 def read(path: Path | str) -> Run:
     """The run in `path`. Raises AnalysisError when there is none."""
     path = Path(path)
     if not path.is_dir():
-        raise AnalysisError(f"{path}: no such folder; give a run directory, as `roamcast run` writes one")
+        what = "is no folder" if path.exists() else "no such folder"
+        raise AnalysisError(f"{path}: {what}; give a run directory, as `roamcast run` writes one, or `roamcast collect` from "
+                            "records of a field")
+    try:
+        str(path.resolve()).encode()
+    except UnicodeEncodeError:
+        raise AnalysisError(f"{path}: its name is not UTF-8, and Spark can open no such folder; rename it") from None
     scenario = _toml(path / "scenario.toml")
     notes: list[str] = []
     manifest = _manifest(path / "manifest.json", notes)
     try:
-        run = _run(path, scenario, manifest)
+        run = _run(path, scenario, manifest, notes)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise AnalysisError(f"{path / 'scenario.toml'}: not as `roamcast run` writes it ({error}); "
                             "give a run directory that it wrote") from None
-    hosts = run.hosts
-    missing = [i for i in range(len(hosts)) if not (path / "nodes" / f"{i}.jsonl").is_file()]
-    if missing:
-        some = ", ".join(map(str, missing[:10])) + (", ..." if len(missing) > 10 else "")
-        notes.append(f"no records of {len(missing)} of {len(hosts)} hosts ({some}): what they sent and received is not known")
+    run = _with_logs(run, notes)
     if run.world == "field":
         notes.append("a run in the field: nobody recorded which radio links existed, so there is no physical "
                      "bound")
-        notes += _clocks(manifest)
+        notes += _clocks(path, manifest)
+        told = manifest.get("notes")
+        notes += map(str, told if isinstance(told, list) else [])
     elif not run.radio_known:
         notes.append("world.jsonl is missing: radio contacts are not known, so there is no physical bound")
     for said in (manifest.get("notes"), manifest.get("fidelity", {}).get("notes")):  # before the run, and in it
@@ -99,7 +128,41 @@ def read(path: Path | str) -> Run:
     return replace(run, notes=tuple(notes))
 
 
-def _run(path: Path, scenario: dict, manifest: dict) -> Run:
+def _with_logs(run: Run, notes: list[str]) -> Run:
+    """The run with its hosts and their record files; what else lies beside these is named and not read."""
+    folder, world = run.path / "nodes", run.path / "world.jsonl"
+    found: dict[int, Path] = {}
+    strange: list[str] = []
+    for file in sorted(folder.iterdir()) if folder.is_dir() else ():
+        named = _RECORDS.fullmatch(file.name)
+        host = int(named[1]) if named else MOST_HOSTS
+        if host < MOST_HOSTS and (run.world == "field" or host in run.hosts):
+            found[host] = file
+        else:
+            strange.append(file.name)
+    hosts = run.hosts
+    if run.world == "field":  # whatever the scenario counts: numbers in a field need not begin at 0, nor go on
+        named = run.manifest.get("nodes")
+        given = {node for node in named if type(node) is int and 0 <= node < MOST_HOSTS} if isinstance(named, list) else set()
+        hosts = {host: str(host) for host in sorted(found.keys() | given)}
+    silent = sorted(hosts.keys() - found.keys())
+    if silent:
+        notes.append(f"no records of {len(silent)} of {len(hosts)} hosts ({some(silent)}): what they sent and received is not known")
+    empty = [host for host, file in sorted(found.items()) if file.is_file() and not file.stat().st_size]
+    if empty:
+        notes.append(f"the record files of {len(empty)} of {len(hosts)} hosts are empty ({some(empty)}): what they did is not known")
+    if strange:
+        notes.append(f"in the folder nodes these are no record files of the run's hosts and were left out: {some(strange)}")
+    logs = [found[host] for host in sorted(found)] + ([world] if world.is_file() else [])
+    return replace(run, hosts=hosts, logs=tuple(logs), silent=tuple(silent))
+
+
+def some(names: Sequence[object]) -> str:
+    """The first of many names, in words."""
+    return ", ".join(map(str, names[:MOST_NAMED])) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
+
+
+def _run(path: Path, scenario: dict, manifest: dict, notes: list[str]) -> Run:
     """What the scenario says; any error of Python's for one that no run wrote."""
     for name in SECTIONS:
         if not isinstance(scenario.get(name, {}), dict):
@@ -109,10 +172,16 @@ def _run(path: Path, scenario: dict, manifest: dict) -> Run:
     def number(key: str, default: float | None = None) -> float:
         value = table.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LONGEST:
-            raise AnalysisError(f"{path / 'scenario.toml'}: run.{key}: found {value!r}; a number of seconds is needed")
+            raise AnalysisError(f"{path / 'scenario.toml'}: run.{key}: found {value!r}; a number of seconds from 0 to "
+                                f"{LONGEST:g} is needed" + ("; the clock of a host was off by years when the records were put "
+                                "together: collect them again" if table.get("world") == "field" else ""))
+        if key not in table:
+            notes.append(f"scenario.toml has no run.{key}: {value:g} s was taken")
         return float(value)
 
     duration, deadline, warm_up = number("duration"), number("deadline", 10.0), number("warm_up", 0.0)
+    if not table.get("window"):
+        notes.append("scenario.toml has no run.window: from the warm-up's end to the deadline before the end was taken")
     first, last = map(float, table.get("window") or (warm_up, duration - deadline))
     if not -LONGEST <= first <= last <= LONGEST:
         raise ValueError(f"run.window is {first:g} to {last:g}")
@@ -121,10 +190,13 @@ def _run(path: Path, scenario: dict, manifest: dict) -> Run:
                _hosts(scenario), _area(scenario), scenario, manifest, ())
 
 
-def _clocks(manifest: dict) -> list[str]:
-    """How far the clocks of field nodes may be apart, of which latencies are wrong by as much."""
+def _clocks(path: Path, manifest: dict) -> list[str]:
+    """How far the clocks of field nodes may be apart, of which latencies are wrong by as much. Raises AnalysisError."""
     found = manifest.get("clocks")
     clocks = [clock for clock in found if isinstance(clock, dict)] if isinstance(found, list) else []
+    if not clocks:
+        raise AnalysisError(f"{path / 'manifest.json'}: tells of no clocks, and every node of a field writes its records by a "
+                            f"clock of its own; bring them together: roamcast collect {path / 'nodes'} --out DIR")
     wrong = [c["wrong"] for c in clocks if isinstance(c.get("wrong"), int | float)]
     loose = sorted({str(c.get("node")) for c in clocks if c.get("wrong") is None})
     notes = []
@@ -154,8 +226,9 @@ def _toml(path: Path) -> dict:
         with open(path, "rb") as file:
             return tomllib.load(file)
     except FileNotFoundError:
-        raise AnalysisError(f"{path.parent}: is no run directory, it has no {path.name}; "
-                            "give one that `roamcast run` wrote") from None
+        cure = f"roamcast collect {path.parent} --out DIR makes one of these records" if any(path.parent.glob("*.jsonl")) \
+            else "give one that `roamcast run` wrote"
+        raise AnalysisError(f"{path.parent}: is no run directory, it has no {path.name}; {cure}") from None
     except (OSError, ValueError, RecursionError) as error:  # of TOML and of UTF-8, too
         raise AnalysisError(f"{path}: cannot be read: {error}") from None
 
@@ -163,6 +236,8 @@ def _toml(path: Path) -> dict:
 def _manifest(path: Path, notes: list[str]) -> dict:
     try:
         found = json.loads(path.read_text())
+        # half of a surrogate pair is JSON, and no text that could be written again
+        found = json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
     except FileNotFoundError:
         notes.append("manifest.json is missing: the run did not end in order")
         return {}
@@ -189,14 +264,14 @@ def _ended(manifest: dict) -> float:
     return float(ended)
 
 
-def _hosts(scenario: dict) -> tuple[str, ...]:
+def _hosts(scenario: dict) -> dict[int, str]:
     names = scenario.get("hosts", {}).get("names")
     if isinstance(names, list) and names:
-        return tuple(map(str, names))
+        return dict(enumerate(map(str, names)))
     count = int(scenario.get("hosts", {}).get("count") or 0)
     if not 0 <= count <= MOST_HOSTS:
         raise ValueError(f"hosts.count is {count}")
-    return tuple(str(i) for i in range(count))
+    return {i: str(i) for i in range(count)}
 
 
 def _area(scenario: dict) -> tuple[float, float] | None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from analysis import RULES
 from analysis.errors import AnalysisError
 from analysis.run import Run, read
 
@@ -42,7 +43,7 @@ class Member:
 
     @property
     def invalid_because(self) -> list[str]:
-        return list((self.run.manifest.get("fidelity") or {}).get("invalid_because") or ())
+        return self.run.invalid_because
 
 
 @dataclass(frozen=True)
@@ -208,24 +209,29 @@ def _summary(run: Run, needed: Sequence[str]) -> dict | None:
     """What an analysis wrote; None if it is not there, of another version, or of a run that went on after it."""
     try:
         found = json.loads((run.path / "summary.json").read_text())
-        whole = all(key in found["numbers"] for key in needed) and {"window", "correct", "notes"} <= found.keys()
+        whole = found["rules"] == RULES and all(key in found["numbers"] for key in needed) \
+            and {"window", "correct", "notes"} <= found.keys()
+        written = (run.path / "summary.json").stat().st_mtime
         ended = found["ended"]
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
-    gone_on = not math.isnan(run.ended) and ended != min(run.duration, run.ended)
+    gone_on = not math.isnan(run.ended) and ended != min(run.duration, run.ended) \
+        or any(log.stat().st_mtime > written for log in run.logs if log.is_file())
     return found if whole and not gone_on and run.tables.is_dir() else None
 
 
 def _by_family(run: Run, deliveries: float) -> Iterator[tuple[str, float]]:
     """Messages and bytes per delivery by family of messages, from the table that the analysis wrote."""
     from pyarrow import Table, compute, parquet
+    from pyarrow.fs import LocalFileSystem
 
     from analysis.overhead import families
     known = families()
     sent = dict.fromkeys([*known.values(), "other"], (0, 0))
     path = run.tables / "traffic.parquet"
     if path.exists():  # a kind of record that was never met has no table
-        lines = compute.list_flatten(parquet.read_table(path, columns=["sent"])["sent"]).combine_chunks()
+        lines = compute.list_flatten(parquet.read_table(str(path.resolve()), columns=["sent"], partitioning=None,
+                                                        filesystem=LocalFileSystem())["sent"]).combine_chunks()
         by_type = Table.from_struct_array(lines).group_by("type").aggregate([("messages", "sum"), ("bytes", "sum")])
         for row in by_type.to_pylist():
             messages, size = sent[family := known.get(row["type"], "other")]

@@ -5,10 +5,15 @@ sender in our header, node/schema/header.toml), and that station's other frames 
 """
 from __future__ import annotations
 
+import gzip
 import math
+import re
 import struct
+import zlib
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
+from typing import BinaryIO
 
 import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
@@ -18,31 +23,73 @@ from analysis.run import Run
 from node.schema import header
 
 SCHEMA = "receiver long, sender long, t double, signal long, rate double, bytes long"
+TYPES = {"receiver": "int64", "sender": "Int64", "t": float, "signal": "int64", "rate": float, "bytes": "int64"}
+WITH_SIGNALS = ("hwsim", "field")  # worlds whose captures have some, or should
+HEAD, GZIP = 24, b"\x1f\x8b"  # bytes of a pcap file's header; how a file begins that gzip packed
+HEADS = (4, 16)  # bytes that a reader asks for where a packet or a block may begin
+_NAME = re.compile(r"(0|[1-9]\d{0,5})\.(pcap|pcapng|cap)(\.gz)?")
 NANOSECONDS, MICROSECONDS, RADIOTAP = 0xA1B23C4D, 0xA1B2C3D4, 127
+PCAP, PCAPNG = (NANOSECONDS, MICROSECONDS), bytes.fromhex("0a0d0d0a")  # how files begin
 FIELDS = ((8, 8), (1, 1), (1, 1), (4, 2), (2, 1), (1, 1))  # bytes and alignment of radiotap's fields up to the signal
 RATE, SIGNAL = 2, 5
 SNAP_IPV4 = bytes.fromhex("aaaa030000000800")
 UDP = 17
 
 
-def signals(spark: SparkSession, run: Run) -> DataFrame | None:
+def captured(run: Run) -> tuple[dict[int, Path], list[str]]:
+    """The capture of each host that may tell signals, and notes on files in the folder `captures` that do not, or are
+    passed over. About captures of worlds without signals there is nothing to say."""
+    folder = run.path / "captures"
+    found: dict[int, Path] = {}
+    notes = []
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        named = _NAME.fullmatch(path.name)
+        host = int(named[1]) if named else -1
+        if host not in run.hosts:
+            why = "its name is not NUMBER.pcap with the number of a host of the run"
+        elif (head := _head(path)) is None or head and not _known(head):
+            why = "it is no capture in the format pcap or pcapng"
+        elif not head:
+            why = "it is empty"
+        elif host in found:
+            why = f"{found[host].name} is of that host too"
+        elif _tells(head):
+            found[host] = path
+            continue
+        elif run.world in WITH_SIGNALS:
+            why = "its frames have no radiotap headers, which would tell signals"
+        else:
+            continue
+        notes.append(f"captures/{path.name} was passed over: {why}")
+    return dict(sorted(found.items())), notes
+
+
+def signals(spark: SparkSession, run: Run, captures: dict[int, Path]) -> DataFrame | None:
     """One row a frame that was received and whose sender is known; None where no capture has signals.
 
-    `t` in s of the run, `signal` in dBm, `rate` in bit/s; `receiver` is the number in the capture's name.
+    `t` in s of the run, `signal` in dBm, `rate` in bit/s; `receiver` is the number in the capture's name. A row without a
+    sender for each capture that broke off (`bytes` 1) or has no frame with a radiotap header (`bytes` 0).
     """
-    captures = [path for path in sorted((run.path / "captures").glob("*.pcap")) if path.stem.isdecimal() and _tells(path)]
     if not captures:
         return None
-    began = float(run.manifest.get("epoch") or 0.0)
-    files = spark.createDataFrame([(int(path.stem), str(path)) for path in captures], "host long, path string")
+    began = _began(run.manifest)
+    files = spark.createDataFrame([(host, str(path.resolve())) for host, path in captures.items()], "host long, path string")
 
     def rows(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for batch in batches:
             for host, path in zip(batch["host"], batch["path"], strict=True):
-                yield pd.DataFrame(heard(int(host), Path(path).read_bytes(), began),
-                                   columns=["receiver", "sender", "t", "signal", "rate", "bytes"])
+                with _opened(Path(path)) as file:
+                    yield pd.DataFrame(heard(int(host), file, began), columns=list(TYPES)).astype(TYPES)
 
     return files.repartition(min(len(captures), spark.sparkContext.defaultParallelism)).mapInPandas(rows, SCHEMA)
+
+
+def broken_off(found: DataFrame) -> list[str]:
+    """Notes on captures that end in the middle, or hold no signals after all."""
+    why = {0: "tells no signals: none of its frames has a radiotap header",
+           1: "ends in the middle of a frame, or is damaged there: what came before counts"}
+    rows = found.where("sender is null").select("receiver", "bytes").collect()
+    return [f"the capture of host {row['receiver']} {why[row['bytes']]}" for row in sorted(rows)]
 
 
 def strength(found: DataFrame | None) -> dict[str, float]:
@@ -54,34 +101,59 @@ def strength(found: DataFrame | None) -> dict[str, float]:
     return {"signal_median": row["median"], "signal_weak": row["weak"]}
 
 
-def _tells(path: Path) -> bool:
+def _began(manifest: dict) -> float:
+    """The wall clock at time 0 of the run, as s since 1970; 0 where the manifest does not tell."""
+    epoch, started = manifest.get("epoch"), manifest.get("started")
+    if isinstance(epoch, int | float) and math.isfinite(epoch):
+        return float(epoch)
+    try:
+        return datetime.fromisoformat(str(started)).timestamp()
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+def _opened(path: Path) -> BinaryIO:
+    """A capture to read, unpacked if gzip packed it, whatever its name says."""
     with path.open("rb") as file:
-        head = file.read(24)
-    if len(head) < 24:
-        return False
+        packed = file.read(2) == GZIP
+    return gzip.open(path) if packed else path.open("rb")
+
+
+def _head(path: Path) -> bytes | None:
+    """The first bytes of a capture; None for what cannot be read."""
+    try:
+        with _opened(path) as file:
+            return file.read(HEAD)
+    except (OSError, EOFError, zlib.error):
+        return None
+
+
+def _order(head: bytes) -> str | None:
+    """The byte order of a pcap file; None for anything else."""
+    return next((order for order in ("little", "big") if int.from_bytes(head[:4], order) in PCAP and len(head) == HEAD), None)
+
+
+def _known(head: bytes) -> bool:
+    return head[:4] == PCAPNG or _order(head) is not None
+
+
+def _tells(head: bytes) -> bool:
+    """Whether the frames of a file that begins so may have radiotap headers. One in pcapng tells it of each interface."""
     order = _order(head)
-    return order is not None and struct.unpack_from(f"{order[0]}I", head, 20)[0] & 0xFFFF == RADIOTAP
+    return order is None or int.from_bytes(head[20:24], order) & 0xFFFF == RADIOTAP
 
 
-def _order(head: bytes) -> tuple[str, float] | None:
-    """(byte order, s of a stamp's second part) of a pcap file, None for something else."""
-    for order in "<>":
-        magic = struct.unpack_from(f"{order}I", head)[0]
-        if magic in (NANOSECONDS, MICROSECONDS):
-            return order, 1e-9 if magic == NANOSECONDS else 1e-6
-    return None
-
-
-def heard(receiver: int, capture: bytes, began: float) -> list[tuple[int, int, float, int, float, int]]:
-    """The rows of one capture. A last record that was cut off is left out; what is no frame is passed over."""
-    order, part = _order(capture)
-    stamp, at, rows, stations = struct.Struct(f"{order}IIII"), 24, [], {}
-    while at + stamp.size <= len(capture):
-        seconds, fraction, length, _ = stamp.unpack_from(capture, at)
-        at += stamp.size
-        data = capture[at:at + length]
-        at += length
-        if len(data) < length or (tap := _radiotap(data)) is None:
+def heard(receiver: int, capture: BinaryIO, began: float) -> list[tuple[int, int | None, float, int, float, int]]:
+    """The rows of one capture. What is no frame is passed over; a row without a sender tells that it broke off, or has no
+    radiotap headers."""
+    rows, stations, tells = [], {}, False
+    for stamp, link, data in _packets(capture):
+        if data is None:
+            return [*rows, (receiver, None, 0.0, 0, 0.0, 1)]
+        if link & 0xFFFF != RADIOTAP:
+            continue
+        tells = True
+        if (tap := _radiotap(data)) is None:
             continue
         signal, rate, frame = tap
         if len(frame) < 16 or signal is None:
@@ -90,8 +162,46 @@ def heard(receiver: int, capture: bytes, began: float) -> list[tuple[int, int, f
         if (sender := _node(frame)) is not None and station not in stations:
             stations[station] = sender
         if station in stations:
-            rows.append((receiver, stations[station], seconds - began + fraction * part, signal, rate, len(frame)))
-    return rows
+            rows.append((receiver, stations[station], stamp - began, signal, rate, len(frame)))
+    return rows if tells else [(receiver, None, 0.0, 0, 0.0, 0)]
+
+
+def _packets(capture: BinaryIO) -> Iterator[tuple[float, int, bytes | None]]:
+    """(s since 1970, type of its link layer, the packet); None for the packet where the file breaks off."""
+    from scapy.error import Scapy_Exception
+    from scapy.utils import RawPcapReader
+    whole = _Whole(capture)
+    try:
+        reader = RawPcapReader(whole)  # pcapng too
+        while (found := next(reader, None)) is not None and not whole.missing:
+            data, about = found
+            if hasattr(about, "tsresol"):
+                yield ((about.tshigh or 0) * 2**32 + (about.tslow or 0)) / about.tsresol, about.linktype, data
+            else:
+                yield about.sec + about.usec * (1e-9 if reader.nano else 1e-6), reader.linktype, data
+    except (Scapy_Exception, OSError, EOFError, ValueError, ArithmeticError, LookupError, struct.error, zlib.error):
+        whole.missing += 1
+    if whole.missing:
+        yield 0.0, RADIOTAP, None
+
+
+class _Whole:
+    """A file that counts how often a reader got less than it asked for; to get nothing in place of a head is the end."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self.missing = file, 0
+
+    def read(self, size: int = -1) -> bytes:
+        try:
+            data = self._file.read(size)
+        except (OSError, EOFError, zlib.error):  # packed, and damaged
+            self.missing += 1
+            return b""
+        self.missing += len(data) < size and (len(data) > 0 or size not in HEADS)
+        return data
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._file, name)
 
 
 def _radiotap(data: bytes) -> tuple[int | None, float, bytes] | None:

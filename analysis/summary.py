@@ -31,6 +31,7 @@ METRICS = [
     Metric("Delivery", "beyond the bound", "beyond_bound", "count", "deliveries over no radio link that was recorded"),
     Metric("Delivery", "local, delivered", "local_ratio", "share", "clients at the publisher's own host, not in the above"),
     Metric("Delivery", "not counted: host down", "node_down", "count", "pairs whose subscriber's host was down"),
+    Metric("Delivery", "not counted: no record", "unrecorded", "count", "publications known by their numbers alone"),
     Metric("Latency", "median", "latency_median", "seconds"),
     Metric("Latency", "95th percentile", "latency_p95", "seconds"),
     Metric("Latency", "99th percentile", "latency_p99", "seconds"),
@@ -88,7 +89,7 @@ METRICS = [
 
 
 BY_SEED = ("ratio", "bound", "ratio_to_bound", "latency_median")
-_SELDOM = {"beyond_bound", "outage_cut_short", "outage_apart", "outage_returned"}  # shown when there are any, as losses are
+_SELDOM = {"beyond_bound", "unrecorded", "outage_cut_short", "outage_apart", "outage_returned"}  # shown when there are any, as losses are
 _TREE_ONLY = {"normalized_cost", "cost_per_loss", "misrouted_share"}  # as all of the section Tree, not shown without one
 
 
@@ -109,8 +110,9 @@ class Summary(Mapping):
     """Headline numbers by key (METRICS); a number that a run cannot give is nan."""
 
     def __init__(self, title: str, numbers: Sequence[Mapping[str, float]], notes: Sequence[str] = (),
-                 reports: Sequence[object] = (), seeds: Sequence[int] | None = None) -> None:
+                 reports: Sequence[object] = (), seeds: Sequence[int] | None = None, invalid: Sequence[str] = ()) -> None:
         self.title, self.notes, self.reports = title, list(notes), list(reports)
+        self.invalid = list(invalid)  # why the numbers are about the machine, not about the network
         self.numbers = [dict(n) for n in numbers]
         self.seeds = list(range(1, len(self.numbers) + 1)) if seeds is None else list(seeds)  # one for each of `numbers`
 
@@ -179,6 +181,8 @@ class Summary(Mapping):
             lines.append(f"{head:<12} {name:<{label}}  {shown:>{value}}  {note}".rstrip())
         verdict = "holds" if self.correct else "VIOLATED, see the report"
         lines.append(f"{'Verdict':<12} safety (nothing twice, unpublished, unsubscribed) {verdict}")
+        lines += [f"{head:<12} NOT VALID, the numbers are about the machine: {reason}"
+                  for head, reason in zip(["Validity", *[""] * len(self.invalid)], self.invalid, strict=False)]
         lines += self._by_seed()
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(map(one_line, lines))  # names and notes come from files

@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from cli.run import analyse
+    """0: done; 2: not runs to analyse; 3: a run was not valid (see `roamcast run`)."""
+    from cli.run import INVALID, analyse
 
-    analyse(args.runs, args.master, args.out)
-    return 0
+    return 0 if analyse(args.runs, args.master, args.out) else INVALID

@@ -5,7 +5,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from cli.errors import UserError
+from cli.errors import UserError, visible
 from cli.run import INVALID
 
 HELP = "lay runs of one scenario side by side, and tell differences from noise"
@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
         if args.out is not None:
             means.check_name(args.out)
         found = compare.compare(args.runs, args.right, _say)
-        print(compare.table(found))
+        print(visible(compare.table(found)))
         if args.out is not None:
             compare.write(found, args.out)
     except AnalysisError as error:

@@ -170,8 +170,9 @@ def check_analysis(master: str | None) -> None:
         raise UserError(str(error)) from None
 
 
-def analyse(paths: list[Path], master: str | None, out: Path | None = None) -> None:
-    """Analyse run directories, print the table and where the reports lie, write `out` if asked; UserError if that cannot be."""
+def analyse(paths: list[Path], master: str | None, out: Path | None = None) -> bool:
+    """Analyse run directories, print the table and where the reports lie, write `out` if asked; whether all were valid.
+    UserError if that cannot be."""
     import analysis
     from analysis import means
 
@@ -188,4 +189,5 @@ def analyse(paths: list[Path], master: str | None, out: Path | None = None) -> N
     print(summary.table())
     print()
     for report in summary.reports:
-        print(f"Report: {report}")
+        print(f"Report: {visible(str(report))}")
+    return not summary.invalid

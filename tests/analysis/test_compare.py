@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import math
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ import pytest
 import tomli_w
 from scipy import stats
 
+from analysis import RULES
 from analysis.compare import (
     CONSTANT,
     DIFFERS,
@@ -56,7 +58,7 @@ def made(path: Path, seed: int = 1, numbers: dict | None = None, trace: bytes = 
     (path / "manifest.json").write_text(json.dumps({"outcome": "complete", "ended": 60.0, "fidelity": fidelity}))
     (path / "trace.movements.gz").write_bytes(gzip.compress(trace))
     whole = {k: None if math.isnan(v) else v for k, v in (NUMBERS | (numbers or {})).items()}
-    (path / "summary.json").write_text(json.dumps({"window": window, "ended": 60.0, "correct": True, "notes": [],
+    (path / "summary.json").write_text(json.dumps({"rules": RULES, "window": window, "ended": 60.0, "correct": True, "notes": [],
                                                    "numbers": whole}))
     sent = [[{"type": "HELLO", "messages": 20, "bytes": 400}, {"type": "DATA", "messages": 5, "bytes": 100}],
             [{"type": "HELLO", "messages": 10, "bytes": 200}, {"type": "SUB", "messages": 1, "bytes": 70}]]
@@ -272,3 +274,27 @@ def test_keys():
     assert all(key in known for key in KEYS if not key.endswith("*"))
     assert flat({"a": {"b": [{"c": 1}, {"c": 2}], "d": [], "e": {}}, "f": [1, 2]}) == {
         "a.b[0].c": 1, "a.b[1].c": 2, "a.d": [], "a.e": {}, "f": [1, 2]}
+
+
+def test_an_analysis_by_other_rules_or_older_than_the_records_is_made_again(tmp_path):
+    from analysis.run import read
+    from analysis.sides import _summary
+    path = made(tmp_path / "a")
+    assert _summary(read(path), list(NUMBERS)) is not None
+    (path / "nodes").mkdir()
+    records = path / "nodes" / "0.jsonl"
+    records.write_text("")
+    os.utime(records, (4e9, 4e9))
+    assert _summary(read(path), list(NUMBERS)) is None
+    os.utime(records, (0, 0))
+    assert _summary(read(path), list(NUMBERS)) is not None
+    saved = json.loads((path / "summary.json").read_text())
+    (path / "summary.json").write_text(json.dumps(saved | {"rules": RULES - 1}))
+    assert _summary(read(path), list(NUMBERS)) is None
+
+
+def test_a_run_without_its_movement_is_named(tmp_path):
+    paths = [made(tmp_path / "a"), made(tmp_path / "b", run__world="netns")]
+    (paths[1] / "trace.movements.gz").unlink()
+    [told] = [note for note in compare(paths).notes if "trace.movements.gz" in note]
+    assert told.startswith("netns, seed 1 (b) has no ")

@@ -36,7 +36,7 @@ def test_any_value_in_the_scenario_of_a_run(tmp_path, section, key):
             assert str(error).startswith(f"{tmp_path / 'scenario.toml'}: ") and "\n" not in str(error)
             continue
         assert len(run.hosts) <= 100_000 and 0 <= run.duration <= 1e9 and run.window[0] <= run.window[1]
-        assert all(isinstance(name, str) for name in run.hosts)
+        assert all(isinstance(name, str) for name in run.hosts.values())
 
 
 @pytest.mark.parametrize("text", [b"", b"[run\n", random.Random(1).randbytes(99), b"run = 1\n", b"x = " + b"[" * 9999])

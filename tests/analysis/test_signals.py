@@ -1,6 +1,8 @@
 """Signals out of captures: radiotap of all layouts, whose frame it is, and what is no such frame."""
 from __future__ import annotations
 
+import gzip
+import io
 import math
 import struct
 
@@ -50,11 +52,15 @@ def capture(path, frames, nano: bool = True) -> bytes:
     return path.read_bytes()
 
 
+def heard(receiver: int, data: bytes, began: float) -> list[tuple]:
+    return signals.heard(receiver, io.BytesIO(data), began)
+
+
 @pytest.mark.parametrize("nano", [True, False])
 def test_a_station_is_known_from_its_first_datagram_on(tmp_path, nano):
     ack = SIGNAL / Dot11(type=1, subtype=13, addr1=station(7)) / Dot11Ack()
     own = RadioTap(present="Rate+Channel", Rate=6.0, ChannelFrequency=5180)
-    found = signals.heard(3, capture(tmp_path / "3.pcap", [
+    found = heard(3, capture(tmp_path / "3.pcap", [
         beacon(7), datagram(7), beacon(7), ack, datagram(9, quality=True), datagram(3, own)], nano), 90.0)
     assert [(row[0], row[1], round(row[2], 6), row[3], row[4]) for row in found] == [
         (3, 7, 11.0, -70, 6e6), (3, 7, 12.0, -70, 6e6), (3, 9, 14.0, -70, 6e6)]
@@ -63,7 +69,7 @@ def test_a_station_is_known_from_its_first_datagram_on(tmp_path, nano):
 def test_fields_in_front_of_the_signal_are_passed_over(tmp_path):
     frames = [datagram(7, RadioTap(present=present, mac_timestamp=5, Rate=12.0, ChannelFrequency=2412, dBm_AntSignal=-41))
               for present in ("TSFT+Flags+Rate+Channel+dBm_AntSignal", "Flags+dBm_AntSignal", "dBm_AntSignal+dBm_AntNoise")]
-    found = signals.heard(0, capture(tmp_path / "0.pcap", frames), 0.0)
+    found = heard(0, capture(tmp_path / "0.pcap", frames), 0.0)
     assert [row[3] for row in found] == [-41] * 3 and found[0][4] == 12e6
 
 
@@ -72,8 +78,8 @@ def test_no_bytes_are_too_strange(data, cut):
     head = struct.pack("<IHHiIII", signals.NANOSECONDS, 2, 4, 0, 0, 65535, 127)
     frame = bytes([0, 0, 15, 0]) + data
     whole = head + struct.pack("<IIII", 1, 2, len(frame), len(frame)) + frame + data
-    signals.heard(0, whole[:24 + cut], 0.0)
-    signals.heard(0, head + data, 0.0)
+    heard(0, whole[:24 + cut], 0.0)
+    heard(0, head + data, 0.0)
 
 
 def test_a_run_with_and_without_signals(spark, tmp_path):
@@ -81,14 +87,82 @@ def test_a_run_with_and_without_signals(spark, tmp_path):
     log.up(0, 1, 2)
     path = log.write(tmp_path / "run")
     (path / "captures").mkdir(exist_ok=True)
-    assert signals.signals(spark, runs.read(path)) is None
+    assert signals.signals(spark, runs.read(path), signals.captured(runs.read(path))[0]) is None
     assert all(math.isnan(value) for value in signals.strength(None).values())
     levels = [-50, -60, -70, -80, -90]
     for host in (0, 1):
         capture(path / "captures" / f"{host}.pcap", [datagram(2, RadioTap(
             present="Rate+dBm_AntSignal", Rate=6.0, dBm_AntSignal=level)) for level in levels])
     (path / "captures" / "2.pcap").write_bytes(b"")
-    found = signals.signals(spark, runs.read(path))
+    captures, notes = signals.captured(runs.read(path))
+    assert notes == ["captures/2.pcap was passed over: it is empty"]
+    found = signals.signals(spark, runs.read(path), captures)
     assert {(row["receiver"], row["sender"], row["signal"]) for row in found.collect()} == {
         (host, 2, level) for host in (0, 1) for level in levels}
     assert signals.strength(found) == {"signal_median": -70.0, "signal_weak": -90.0}
+
+
+def pcapng(frames, link: int = 127) -> bytes:
+    """As tshark writes it by default: two interfaces, of which the second has the frames, in millionths of a second."""
+    def block(kind: int, body: bytes) -> bytes:
+        size = struct.pack("<I", 12 + len(body))
+        return struct.pack("<I", kind) + size + body + size
+
+    whole = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+    whole += block(1, struct.pack("<HHI", 1, 0, 65535)) + block(1, struct.pack("<HHI", link, 0, 65535))
+    for k, frame in enumerate(map(bytes, frames)):
+        high, low = divmod((100 + k) * 1_000_000, 2**32)
+        whole += block(6, struct.pack("<IIIII", 1, high, low, len(frame), len(frame)) + frame + bytes(-len(frame) % 4))
+    return whole
+
+
+FRAMES = [datagram(7), beacon(7), datagram(9, quality=True)]
+ROWS = [(7, 10.0, -70), (7, 11.0, -70), (9, 12.0, -70)]
+
+
+@pytest.mark.parametrize("form", ["pcap", "pcapng"])
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", ["1.pcap", "1.pcapng", "1.pcap.gz"])
+def test_a_capture_is_read_whatever_its_form_and_name(tmp_path, form, packed, name):
+    run = runs.read(Log(2, 30.0).write(tmp_path / "run"))
+    data = capture(tmp_path / "any", FRAMES) if form == "pcap" else pcapng(FRAMES)
+    (run.path / "captures").mkdir()
+    (run.path / "captures" / name).write_bytes(gzip.compress(data) if packed else data)
+    captures, notes = signals.captured(run)
+    assert not notes and list(captures) == [1]
+    with signals._opened(captures[1]) as file:
+        assert [(row[1], round(row[2], 6), row[3]) for row in signals.heard(1, file, 90.0)] == ROWS
+
+
+@pytest.mark.parametrize("data", [capture, pcapng])
+def test_a_capture_that_breaks_off_says_so_and_counts_until_there(tmp_path, data):
+    whole = capture(tmp_path / "any", FRAMES) if data is capture else pcapng(FRAMES)
+    assert [row[1] for row in heard(1, whole, 0.0)] == [7, 7, 9]
+    for cut in (1, 5, 20, len(bytes(FRAMES[2])) + 10):
+        assert [row[1] for row in heard(1, whole[:-cut], 0.0)] == [7, 7, None], cut
+    packed = gzip.compress(whole)
+    (tmp_path / "0.pcap").write_bytes(packed[:-9])
+    with signals._opened(tmp_path / "0.pcap") as file:
+        assert signals.heard(1, file, 0.0)[-1][1] is None
+
+
+def test_files_that_are_no_captures_of_hosts_are_named(tmp_path):
+    log = Log(3, 30.0)
+    log.scenario["run"]["world"] = "hwsim"
+    run = runs.read(log.write(tmp_path / "run"))
+    folder = run.path / "captures"
+    folder.mkdir()
+    good, wired = capture(tmp_path / "any", FRAMES), pcapng(FRAMES, link=1)
+    files = {"0.pcap": good, "0.pcapng": good, "1.pcap": b"", "1.cap": b"no capture at all, whatever it may be",
+             "2.pcap": good[:20] + b"\1\0\0\0" + good[24:], "3.pcap": good, "0 copy.pcap": good, "1.pcap.gz": gzip.compress(good)[:9],
+             "1.pcapng": wired}
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    captures, notes = signals.captured(run)
+    assert {host: path.name for host, path in captures.items()} == {0: "0.pcap", 1: "1.pcapng"}
+    said = dict(note.removeprefix("captures/").split(" was passed over: ") for note in notes)
+    assert said.keys() == files.keys() - {"0.pcap", "1.pcapng"}
+    assert said["0.pcapng"] == "0.pcap is of that host too" and said["1.pcap"] == "it is empty"
+    assert "no capture" in said["1.cap"] and "no capture" in said["1.pcap.gz"] and "radiotap" in said["2.pcap"]
+    assert "its name" in said["3.pcap"] and "its name" in said["0 copy.pcap"]
+    assert heard(1, wired, 0.0) == [(1, None, 0.0, 0, 0.0, 0)]
