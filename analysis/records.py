@@ -88,7 +88,8 @@ def ingest(spark: SparkSession, logs: Sequence[Path], out: Path) -> Ingest:
         if not path.is_file():
             raise AnalysisError(f"{path}: not a file; the records of a run are files, remove it")
     try:
-        raw = _reader(spark).text([str(path.resolve()) for path in logs])
+        # without this option, where a path holds a letter of patterns, each of several files is read as often as there are
+        raw = _reader(spark).option("recursiveFileLookup", "true").text([str(path.resolve()) for path in logs])
     except Exception as error:
         raise AnalysisError(f"{logs[0].parent}: Spark cannot read the records: {str(error).splitlines()[0]}") from error
     types = {kind: record.fields for kind, record in record_kinds().items()}
