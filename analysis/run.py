@@ -119,8 +119,6 @@ def read(path: Path | str) -> Run:
         notes.append("a run in the field: nobody recorded which radio links existed, so there is no physical "
                      "bound")
         notes += _clocks(path, manifest)
-        told = manifest.get("notes")
-        notes += map(str, told if isinstance(told, list) else [])
     elif not run.radio_known:
         notes.append("world.jsonl is missing: radio contacts are not known, so there is no physical bound")
     for said in (manifest.get("notes"), manifest.get("fidelity", {}).get("notes")):  # before the run, and in it

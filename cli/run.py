@@ -189,5 +189,5 @@ def analyse(paths: list[Path], master: str | None, out: Path | None = None) -> b
     print(summary.table())
     print()
     for report in summary.reports:
-        print(f"Report: {visible(str(report))}")
+        print(f"Report: {report}")
     return not summary.invalid
