@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from analysis.run import Run
 
 REASONS = ("partitioned", "repairing", "stale_route", "overflow", "radio", "node_down", "late", "handoff")
-SIGNS = ("published", "forwarded", "delivered", "duplicate", "event_dropped")  # that an event came to a host
+SIGNS = ("published", "forwarded", "delivered", "undelivered", "duplicate", "event_dropped")  # that an event came to a host
 # The node's word when it gives an event up on its way over a link, in `event_dropped`.
 DROPS = {
     "overflow": ("overflow", "a queue on the way was full"),
@@ -38,6 +38,8 @@ def whys(run: Run, lost: DataFrame, tables: dict[str, DataFrame], attached: pd.D
 
     `lost` has the columns of delivery.outcomes and `path`; `attached` is roaming.attachments, where clients roam.
     """
+    unread = tables["undelivered"].select("event", "node", "client", F.lit(True).alias("unread")).distinct()
+    lost = lost.join(unread, ["event", "node", "client"], "left")
     if run.treeless:
         found = lost.join(_refused(tables), "event", "left").withColumn("why", _without_tree(run.radio_known)).withColumns(
             {"near": F.lit(None).cast("long"), "far": F.lit(None).cast("long")})
@@ -112,7 +114,8 @@ def _anywhere(radio_known: bool) -> Column:
     """The rules that come first, with a tree or without."""
     return (F.when(F.col("source_down"), _why("node_down", "the publisher's host went down"))
             .when(F.lit(radio_known) & F.col("bound").isNull(), _why("partitioned", "no path before the deadline"))
-            .when(F.col("delivered").isNotNull(), _why("late", "delivered after the deadline")))
+            .when(F.col("delivered").isNotNull(), _why("late", "delivered after the deadline"))
+            .when(F.col("unread"), _why("overflow", "the client read too slowly, and its node had no room for the event")))
 
 
 def _without_tree(radio_known: bool) -> Column:

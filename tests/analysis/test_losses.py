@@ -45,6 +45,9 @@ def outcomes(tmp_path_factory, study):
     log.add(0, 15.0, "forwarded", event=fifth, to=[links[0, 1]], **{"from": None})
     for pair in ((1, 2), (1, 4)):
         log.add(1, 15.0, "event_dropped", event=fifth, link=links[pair], reason="hops")
+    sixth = event(6, (1, 2), (1, 4), came=(4,))  # came to 3, whose client did not read
+    log.add(2, 16.1, "forwarded", event=sixth, to=[links[2, 3]], **{"from": links[1, 2]})
+    log.add(3, 16.1, "undelivered", client="app", event=sixth)
     found = study(log.write(tmp_path_factory.mktemp("losses") / "run"))
     return pd.read_parquet(found.run.tables / "outcomes.parquet").set_index(["event", "node"]).sort_index()
 
@@ -63,8 +66,13 @@ def test_where_an_event_ended(outcomes, number, node, reason, detail, hop):
     assert row["reason"] == reason and detail in row["detail"] and (row["near"], row["far"]) == hop
 
 
+def test_an_event_that_a_client_did_not_read_in_time_ended_at_no_hop(outcomes):
+    row = outcomes.loc[("0.1.6", 3)]
+    assert row["reason"] == "overflow" and "read too slowly" in row["detail"] and pd.isna(row["near"])
+
+
 def test_what_was_delivered_has_no_reason(outcomes):
-    assert outcomes["in_time"].sum() == 3 and outcomes[outcomes["in_time"]]["reason"].isna().all()
+    assert outcomes["in_time"].sum() == 4 and outcomes[outcomes["in_time"]]["reason"].isna().all()
 
 
 def test_every_word_of_the_node_for_a_drop_has_its_reason():
