@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -22,6 +23,8 @@ LEFT_OUT = pytest.StashKey[Counter]()  # of these, how many were not asked for
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[LEFT_OUT] = Counter()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a script's background, and programs of tests would inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
