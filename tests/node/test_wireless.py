@@ -256,7 +256,7 @@ def test_a_radio_that_never_joins_is_waited_for_only_so_long(radio_command):
 def test_what_is_not_said_or_not_installed(radio_command, tmp_path):
     for arguments, says in ((("up",), "which interface?"), (("up", "wlan0"), "which network?"),
                             (("up", "wlan0", "--ibss", "manet"), "which channel?"),
-                            (("up", "wlan0", "--ibss", "manet", "--channel", "14"), "channel 14 is forbidden"),
+                            (("up", "wlan0", "--ibss", "manet", "--channel", "14", "--dry-run"), "channel 14 is forbidden"),
                             (("up", "wlan0", "--mesh", "web", "--channel", "1", "--bssid", "02:00:00:00:00:01"), "no BSSID")):
         done = radio_command(*arguments)
         assert done.returncode == 2 and says in done.stderr and done.stderr.count("\n") == 1, done.stderr
