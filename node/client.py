@@ -193,15 +193,15 @@ class Client:
         """Keep what came between the answers."""
         if "event" in line:
             if len(self._events) >= WAITING:
-                self._lose(1)
+                self._skipped(1)
                 return
             self._events.append(Received(line["event"], lines.attributes_in(line["attributes"]),
                                          lines.binary_in("payload", line["payload"]), line["hops"],
                                          line["published"], line.get("recovered", False)))
         else:
-            self._lose(int(line.get("lost", 0)))
+            self._skipped(int(line.get("lost", 0)))
 
-    def _lose(self, events: int) -> None:
+    def _skipped(self, events: int) -> None:
         self.lost += events
         if events and self._on_lost is not None:
             self._on_lost(events)

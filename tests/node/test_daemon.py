@@ -224,7 +224,7 @@ def test_what_is_settled_has_come_to_the_tree_neighbors(three):
     with Client(a.socket) as one, Client(b.socket) as two:
         for turn in range(20):
             one.subscribe(f'kind = "{turn}"')
-            assert one.settle(PATIENCE) is True
+            assert one.settle(lines.LONGEST_WAIT) is True
             two.publish({"kind": f"{turn}"})  # once, and it comes
             assert one.receive(PATIENCE).attributes == {"kind": f"{turn}"}
         b.process.send_signal(signal.SIGSTOP)
