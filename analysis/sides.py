@@ -194,7 +194,7 @@ def _member(run: Run, needed: Sequence[str], say: Callable[[str], None]) -> Memb
     from analysis import analyse
     found = _summary(run, needed)
     if found is None:
-        say(f"{run.path} has no analysis of today's kind: analysing it first")
+        say(f"{run.path} is not analysed, or was by another version: analysing it first")
         analyse(run.path)
         found = _summary(run, needed)
         if found is None:

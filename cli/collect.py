@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _tell(found) -> None:
-    print(f"{found.path}: {len(found.nodes)} nodes ({', '.join(map(str, found.nodes))}), "
+    print(f"{found.path}: {len(found.nodes)} node{'s' if len(found.nodes) > 1 else ''} ({', '.join(map(str, found.nodes))}), "
           f"{found.duration:.1f} s")
     for (node, epoch), clock in sorted(found.clocks.items()):
         print(f"  node {node}, life {epoch}: its clock {_HOW[clock.by].format(wrong=1000 * clock.wrong)}")

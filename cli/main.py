@@ -65,7 +65,7 @@ def _dispatch(arguments: list[str]) -> int:
         return 0
     name, known = arguments[0], commands()
     if name not in known:
-        raise UserError(f"{name}: no such command{_nearest(name, known)}; `roamcast --help` lists them all")
+        raise UserError(f"{name}: no such command; {_nearest(name, known)}`roamcast --help` lists them all")
     command = importlib.import_module(f"cli.{name}")
     parser = argparse.ArgumentParser(prog=f"roamcast {name}", description=command.HELP)
     command.add_arguments(parser)
@@ -79,7 +79,7 @@ def _nearest(name: str, known: list[str]) -> str:
     from difflib import get_close_matches
 
     near = get_close_matches(name, known, 1, 0.5)
-    return f"; did you mean {near[0]}?" if near else ""
+    return f"did you mean {near[0]}? " if near else ""
 
 
 def _print_help() -> None:

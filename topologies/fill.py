@@ -94,7 +94,8 @@ def _hosts(path: Path, tables: Tables, read_trace: Callable) -> list[str]:
     try:
         trace = read_trace(motion)
     except mobility.TraceError as error:
-        return [f"{path}: mobility.trace: {error}"]
+        gone = not Path(motion["trace"]).exists()
+        return [f"{path}: mobility.trace: {error}{', a trace is looked for beside its scenario' if gone else ''}"]
     count = len(trace) if not given else hosts.get("count")
     if type(count) is int and 0 < count <= len(trace) and "names" not in hosts:
         names = trace.names[:count]

@@ -153,8 +153,16 @@ def _description(place: tuple, schema: type[BaseModel]) -> str:
     model = _model_at(place[:-1], schema)
     for name, field in model.model_fields.items():
         if place[-1] in (name, field.alias):
-            return field.description or "a table"
+            return _words(field.annotation) + (field.description or "a table")
     return "it is needed"
+
+
+def _words(annotation: object) -> str:
+    """`"cut" or "restore": ` for a key that takes some words only, which its description need not name."""
+    if typing.get_origin(annotation) is not typing.Literal:
+        return ""
+    words = [f'"{word}"' for word in typing.get_args(annotation)]
+    return f"{', '.join(words[:-1])} or {words[-1]}: " if len(words) > 1 else f"{words[0]}: "
 
 
 def _model_at(place: tuple, schema: type[BaseModel]) -> type[BaseModel]:

@@ -156,7 +156,8 @@ class Parameters:
         for key, value in values.items():
             if key not in kinds:
                 near = get_close_matches(key, kinds, 1, 0.5)
-                raise OverlayError(f"{key}: no such parameter{f'; did you mean {near[0]}?' if near else ''}")
+                meant = f"did you mean {near[0]}?" if near else f"known: {', '.join(kinds)}"
+                raise OverlayError(f"{key}: no such parameter; {meant}")
             kind = kinds[key]
             if kind is bool:
                 value = {"true": True, "false": False}.get(value, value)

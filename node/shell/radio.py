@@ -201,8 +201,10 @@ class Radio:
                               f"`ip address add {example} dev {name}`, or `ip link set {name} up` where it "
                               "gets one itself")
         if seen.broadcast is None and self._broadcast is None:
-            raise DaemonError(f"interface {name} has no broadcast address; set one "
-                              f"(`ip address change ... brd + dev {name}`) or give --broadcast")
+            # the kernel takes none for a loopback, and says nothing
+            cure = ("give --broadcast 127.255.255.255" if seen.address.startswith("127.") else
+                    f"set one (`ip address change ... brd + dev {name}`) or give --broadcast")
+            raise DaemonError(f"interface {name} has no broadcast address; {cure}")
 
     def _open(self) -> socket.socket:
         """The socket on the interface as it is now. Raises DaemonError."""

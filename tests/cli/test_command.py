@@ -28,7 +28,7 @@ def test_help_lists_every_command_with_a_line(tmp_path):
 def test_an_unknown_command_names_the_nearest(tmp_path):
     shown = roamcast("rum", cwd=tmp_path)
     assert shown.returncode == 2 and shown.stdout == ""
-    assert shown.stderr == "roamcast: rum: no such command; did you mean run?; `roamcast --help` lists them all\n"
+    assert shown.stderr == "roamcast: rum: no such command; did you mean run? `roamcast --help` lists them all\n"
 
 
 def test_the_version_is_the_nodes(tmp_path):

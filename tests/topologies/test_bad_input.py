@@ -89,6 +89,14 @@ ONE_PROBLEM = [
         {"tail": "[[faults]]\nat = 1\naction = 'stop'\n"},
         "faults[0].host: found nothing; add it (by id or name)",
     ),
+    (
+        {"tail": "[[faults]]\nat = 1\nlink = [0, 1]\n"},
+        'faults[0].action: found nothing; add it ("cut" or "restore": no frame passes in either direction, or again',
+    ),
+    (
+        {"tail": "[[faults]]\nat = 1\nhost = 1\n"},
+        'faults[0].action: found nothing; add it ("stop", "crash", "start", "freeze" or "thaw": end in order,',
+    ),
     # values out of range
     ({"run": "duration = 0"}, "run.duration: found 0; above 0"),
     ({"run": "duration = 60\nseed = -1"}, "run.seed: found -1; 0 or more"),
@@ -382,7 +390,7 @@ def _with_trace(
 def test_missing_trace(tmp_path):
     (problem,) = _with_trace(tmp_path, trace="traces/gone.movements")
     assert problem.startswith("mobility.trace: ") and problem.endswith(
-        "gone.movements: no such file; check the name"
+        "gone.movements: no such file; check the name, a trace is looked for beside its scenario"
     )
 
 
