@@ -14,7 +14,7 @@ from typing import Any
 
 import mobility
 from topologies.naming import Naming, NoHost
-from topologies.problems import MOST_TOLD, key_text, line, one_line, show
+from topologies.problems import HOST_LISTS, MOST_TOLD, key_text, line, one_line, show
 from topologies.run import NAME
 
 Tables = dict[str, Any]
@@ -94,7 +94,7 @@ def _hosts(path: Path, tables: Tables, read_trace: Callable) -> list[str]:
     try:
         trace = read_trace(motion)
     except mobility.TraceError as error:
-        gone = not Path(motion["trace"]).exists()
+        gone = error.problem.startswith("no such file")
         return [f"{path}: mobility.trace: {error}{', a trace is looked for beside its scenario' if gone else ''}"]
     count = len(trace) if not given else hosts.get("count")
     if type(count) is int and 0 < count <= len(trace) and "names" not in hosts:
@@ -115,8 +115,6 @@ def _ids(path: Path, tables: Tables) -> tuple[list[str], set[str]]:
     broken: set[str] = set()
 
     def resolve(value: Any, place: tuple, by: Callable[[Any], int] = naming.host) -> Any:
-        if isinstance(value, list):
-            return [resolve(item, (*place, k)) for k, item in enumerate(value)]
         if not isinstance(value, str) and type(value) is not int:
             return value
         if len(problems) >= MOST_TOLD:  # enough was found to say, and each more takes a search among all names
@@ -129,10 +127,12 @@ def _ids(path: Path, tables: Tables) -> tuple[list[str], set[str]]:
             problems.append(line(path, key_text(place), error.found, error.cure))
             return 0
 
-    for place, table in _naming(tables):
-        for key in ("host", "hosts", "link", "from", "to", "roam"):
-            if key in table:
+    for place, table, keys in _naming(tables):
+        for key in keys:
+            if key not in HOST_LISTS and key in table:
                 table[key] = resolve(table[key], (*place, key))
+            elif isinstance(table.get(key), list):  # or the schema tells what was found
+                table[key] = [resolve(item, (*place, key, k)) for k, item in enumerate(table[key])]
     each: Tables = {}
     for key, table in (_table(hosts, "each") if "each" in hosts else {}).items():
         host = str(resolve(key, ("hosts", key), naming.table))
@@ -155,16 +155,16 @@ def naming_of(hosts: Tables) -> Naming:
     return Naming(names if sound else None, count if type(count) is int else 0, numbers if isinstance(numbers, str) else None)
 
 
-def _naming(tables: Tables) -> list[tuple[tuple, Tables]]:
-    """Every table that names hosts, with its place."""
+def _naming(tables: Tables) -> list[tuple[tuple, Tables, tuple[str, ...]]]:
+    """Every table that names hosts, with its place and the keys that do."""
     workload, radio = _table(tables, "workload"), _table(tables, "radio")
-    found: list[tuple[tuple, Tables]] = [(("workload",), workload)]
-    for place, rows in (
-        (("workload", "subscribe"), workload.get("subscribe")),
-        (("workload", "publish"), workload.get("publish")),
-        (("radio", "links"), radio.get("links")),
-        (("faults",), tables.get("faults")),
+    found: list[tuple[tuple, Tables, tuple[str, ...]]] = [(("workload",), workload, ("roam",))]
+    for place, rows, keys in (
+        (("workload", "subscribe"), workload.get("subscribe"), ("hosts",)),
+        (("workload", "publish"), workload.get("publish"), ("hosts",)),
+        (("radio", "links"), radio.get("links"), ("from", "to")),
+        (("faults",), tables.get("faults"), ("host", "link")),
     ):
         if isinstance(rows, list):
-            found += [((*place, k), row) for k, row in enumerate(rows) if isinstance(row, dict)]
+            found += [((*place, k), row, keys) for k, row in enumerate(rows) if isinstance(row, dict)]
     return found

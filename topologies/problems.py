@@ -13,6 +13,8 @@ from pydantic import BaseModel, ValidationError
 from topologies.run import NAME
 
 MOST_TOLD = 20
+HOST_LISTS = ("hosts", "link", "roam")  # keys that name several hosts
+HOST_KEYS = ("host", "from", "to", *HOST_LISTS)
 LONGEST_KEY = 64  # characters of one part of a key that are shown
 _TYPES = {
     "float_type": "a number",
@@ -104,6 +106,8 @@ def _tell(path: Path | str, problem: dict, schema: type[BaseModel]) -> str:
         tags = [tag.strip("'<> ") for tag in context["expected_tags"].split(",")]
         names = [tag for tag in tags if tag != "trace"]
         return line(path, f"{key}.model", show(model), f"one of {_or(names)}, {nearest(str(model), names)}")
+    if kind == "int_type" and [part for part in problem["loc"] if isinstance(part, str)][-1] in HOST_KEYS:
+        return line(path, key, found, "a host, by id or name")
     return line(path, key, found, _cure(kind, context))
 
 

@@ -49,6 +49,14 @@ ONE_PROBLEM = [
     ({"mobility": 'model = "random_waypoint"\narea = 300'}, "mobility.area: found 300; a list, [..]"),
     ({"radio": "links = 3"}, "radio.links: found 3; a list, [..]"),
     ({"workload": "publish_interval = 'often'"}, 'workload.publish_interval: found "often"; a number'),
+    # hosts that are named in another shape than the key's: told as they stand in the file, and once
+    ({"workload": "roam = 'a'"}, 'workload.roam: found "a"; a list, [..]'),
+    ({"workload": "roam = 1"}, "workload.roam: found 1; a list, [..]"),
+    ({"workload": "roam = [['a'], 1]"}, 'workload.roam[0]: found ["a"]; a host, by id or name'),
+    ({"tail": "[[workload.publish]]\nhosts = 'all'\nevent = {a = 1}\n"}, 'workload.publish[0].hosts: found "all"; a list'),
+    ({"tail": "[[workload.publish]]\nhost = 'all'\nevent = {a = 1}\n"}, 'host: found an unknown key; did you mean "hosts"?'),
+    ({"tail": "[[faults]]\nat = 1\naction = 'stop'\nhost = [1]\n"}, "faults[0].host: found [1]; a host, by id or name"),
+    ({"tail": "[[faults]]\nat = 1\naction = 'cut'\nlink = 'a'\n"}, 'faults[0].link: found "a"; a list, [..]'),
     # unknown keys
     ({"run": "duration = 60\nwarmup = 5"}, 'run.warmup: found an unknown key; did you mean "warm_up"?'),
     ({"radio": "rnage = 5"}, 'radio.rnage: found an unknown key; did you mean "range"?'),
