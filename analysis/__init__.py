@@ -64,8 +64,8 @@ def _may_write(path: Path) -> None:
 
 def title(run) -> str:
     """One line: which run this is and what counts in it."""
-    from analysis.setting import lasted
-    return (f"{run.name}: {len(run.hosts)} hosts, {lasted(run)}, seed {run.seed}; events published "
+    from analysis.setting import hosts, lasted
+    return (f"{run.name}: {hosts(run)}, {lasted(run)}, seed {run.seed}; events published "
             f"{run.window[0]:g}-{run.window[1]:g} s, grace {run.grace:g} s, deadline {run.deadline:g} s")
 
 

@@ -145,10 +145,10 @@ def _with_logs(run: Run, notes: list[str]) -> Run:
         hosts = {host: str(host) for host in sorted(found.keys() | given)}
     silent = sorted(hosts.keys() - found.keys())
     if silent:
-        notes.append(f"no records of {len(silent)} of {len(hosts)} hosts ({some(silent)}): what they sent and received is not known")
+        notes.append(f"no records of {len(silent)} of {len(hosts)} hosts ({some([hosts[host] for host in silent])}): what they sent and received is not known")
     empty = [host for host, file in sorted(found.items()) if file.is_file() and not file.stat().st_size]
     if empty:
-        notes.append(f"the record files of {len(empty)} of {len(hosts)} hosts are empty ({some(empty)}): what they did is not known")
+        notes.append(f"the record files of {len(empty)} of {len(hosts)} hosts are empty ({some([hosts[host] for host in empty])}): what they did is not known")
     if strange:
         notes.append(f"in the folder nodes these are no record files of the run's hosts and were left out: {some(strange)}")
     logs = [found[host] for host in sorted(found)] + ([world] if world.is_file() else [])

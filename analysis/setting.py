@@ -14,7 +14,12 @@ LONGEST_VALUE = 200  # characters
 
 def lasted(run: Run) -> str:
     """How long it ran and in which world: "120 s, simulated (sim)"."""
-    return f"{run.ended:g} s, {WORLDS.get(run.world, f'in the world {run.world}')}"
+    return f"{round(run.ended, 1):g} s, {WORLDS.get(run.world, f'in the world {run.world}')}"
+
+
+def hosts(run: Run) -> str:
+    """How many: "30 hosts"."""
+    return f"{len(run.hosts)} host{'' if len(run.hosts) == 1 else 's'}"
 
 
 def headline(run: Run) -> str:
@@ -27,7 +32,7 @@ def headline(run: Run) -> str:
     span = radio.get("range")
     if isinstance(span, int | float) and 0 < span <= LONGEST:
         reach += f", range {span:g} m"
-    return " · ".join(filter(None, [f"{len(run.hosts)} hosts", lasted(run), f"seed {run.seed}", moves, reach]))
+    return " · ".join(filter(None, [hosts(run), lasted(run), f"seed {run.seed}", moves, reach]))
 
 
 def facts(run: Run) -> list[tuple[str, str]]:

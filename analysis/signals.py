@@ -34,6 +34,7 @@ FIELDS = ((8, 8), (1, 1), (1, 1), (4, 2), (2, 1), (1, 1))  # bytes and alignment
 RATE, SIGNAL = 2, 5
 SNAP_IPV4 = bytes.fromhex("aaaa030000000800")
 UDP = 17
+OURS = "medium.jsonl"  # in the same folder, by the medium of the world netns: what became of each frame
 
 
 def captured(run: Run) -> tuple[dict[int, Path], list[str]]:
@@ -43,6 +44,8 @@ def captured(run: Run) -> tuple[dict[int, Path], list[str]]:
     found: dict[int, Path] = {}
     notes = []
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if path.name == OURS:
+            continue
         named = _NAME.fullmatch(path.name)
         host = int(named[1]) if named else -1
         if host not in run.hosts:

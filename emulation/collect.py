@@ -73,7 +73,7 @@ def collect(sources: Sequence[Path], out: Path, config: NodeConfig) -> Collected
     writer = _Writer(clocks, gathered)
     for node in nodes:
         writer.write(surveys[node], out / "nodes" / f"{node}.jsonl")
-    notes = [*_lives(left_out), *_notes(surveys, aligned, writer), *_unread(sources, files)]
+    notes = [*_lives(left_out), *_short(duration), *_notes(surveys, aligned, writer), *_unread(sources, files)]
     made.manifest["started"] = _wall(gathered.lives, clocks)
     lives = [{"node": node, "epoch": epoch, "why": why} for (node, epoch), why in left_out.items()]
     made.finish(COMPLETE, duration, clocks=_told(clocks), nodes=nodes, left_out=lives, notes=notes)
@@ -240,6 +240,14 @@ def _scenario(name: str, hosts: int, duration: float, config: NodeConfig) -> str
 # ---- what is said of it -----------------------------------------------------------------------------------
 def _lives(left_out: dict[LifeId, str]) -> list[str]:
     return [f"node {node}, life {epoch} is left out: {why}" for (node, epoch), why in left_out.items()]
+
+
+def _short(duration: float) -> list[str]:
+    """What has no time left to be delivered in is not counted: of a short run, nothing is."""
+    if duration > DEADLINE:
+        return []
+    return [f"the records cover {duration:.1f} s, and an event counts if {DEADLINE:g} s of them are left to deliver it in: "
+            "none is counted, so let the nodes run for longer"]
 
 
 def _notes(surveys: dict[NodeId, Survey], aligned: Aligned, writer: _Writer) -> Iterator[str]:

@@ -137,8 +137,10 @@
       if (leads) { pen.beginPath(); pen.arc(...p, size + 6, 0, 2 * Math.PI); pen.strokeStyle = ink.ink; pen.lineWidth = 2; pen.stroke(); }
       if (up[h] && seeking[h]) { pen.beginPath(); pen.arc(...p, size + 4, 0, 2 * Math.PI); pen.strokeStyle = ink.warm; pen.lineWidth = 2; pen.setLineDash([3, 3]); pen.stroke(); pen.setLineDash([]); }
       if ($("show-names").checked) {
-        pen.lineWidth = 3; pen.strokeStyle = ink["host-edge"]; pen.strokeText(data.names[h] ?? h, p[0], p[1] - size - 8);
-        pen.fillStyle = ink.ink; pen.fillText(data.names[h] ?? h, p[0], p[1] - size - 8);
+        const name = data.names[h] ?? h, half = pen.measureText(name).width / 2 + 3;  // whole, at the map's edges too
+        const x = Math.max(half, Math.min(width - half, p[0])), y = Math.max(12, p[1] - size - 8);
+        pen.lineWidth = 3; pen.strokeStyle = ink["host-edge"]; pen.strokeText(name, x, y);
+        pen.fillStyle = ink.ink; pen.fillText(name, x, y);
       }
     });
     const living = [...up.keys()].filter((h) => up[h] && at[h]);

@@ -155,13 +155,13 @@ def test_files_that_are_no_captures_of_hosts_are_named(tmp_path):
     good, wired = capture(tmp_path / "any", FRAMES), pcapng(FRAMES, link=1)
     files = {"0.pcap": good, "0.pcapng": good, "1.pcap": b"", "1.cap": b"no capture at all, whatever it may be",
              "2.pcap": good[:20] + b"\1\0\0\0" + good[24:], "3.pcap": good, "0 copy.pcap": good, "1.pcap.gz": gzip.compress(good)[:9],
-             "1.pcapng": wired}
+             "1.pcapng": wired, "medium.jsonl": b"{}\n"}
     for name, data in files.items():
         (folder / name).write_bytes(data)
     captures, notes = signals.captured(run)
     assert {host: path.name for host, path in captures.items()} == {0: "0.pcap", 1: "1.pcapng"}
     said = dict(note.removeprefix("captures/").split(" was passed over: ") for note in notes)
-    assert said.keys() == files.keys() - {"0.pcap", "1.pcapng"}
+    assert said.keys() == files.keys() - {"0.pcap", "1.pcapng", "medium.jsonl"}  # the last is the medium's own
     assert said["0.pcapng"] == "0.pcap is of that host too" and said["1.pcap"] == "it is empty"
     assert "no capture" in said["1.cap"] and "no capture" in said["1.pcap.gz"] and "radiotap" in said["2.pcap"]
     assert "its name" in said["3.pcap"] and "its name" in said["0 copy.pcap"]
