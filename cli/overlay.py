@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import sys
@@ -15,6 +16,10 @@ FAILED = 1  # exit code: some runs of the batch failed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from emulation.overlay import Parameters
+
+    parser.epilog = "keys and their defaults: " + ", ".join(
+        f"{field.name}={str(field.default).lower()}" for field in dataclasses.fields(Parameters)) + "; more in docs/reproduction.md"
     parser.add_argument("parameters", nargs="*", metavar="KEY=VALUE",
                         help="of the run, e.g. protocol=informed rate=30 (default: Table I without events)")
     parser.add_argument("--json", action="store_true", help="print all that was counted, as JSON")

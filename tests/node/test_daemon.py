@@ -315,6 +315,11 @@ def test_a_full_disk_loses_records_and_nothing_else(capsys):
     assert records.lost == 2 and capsys.readouterr().err.count("records are lost") == 1
 
 
+def test_a_loopback_is_told_the_broadcast_address_that_it_can_have():
+    with pytest.raises(DaemonError, match="lo has no broadcast address; give --broadcast 127.255.255.255$"):
+        Radio(Settings(node=1, interface="lo", port=0))
+
+
 def test_what_the_people_at_the_node_must_mend_is_said_to_them(capsys):
     async def life():
         radio = Radio(Settings(node=1, interface="lo", broadcast="127.255.255.255", port=0))
