@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.name is None or error.name.partition(".")[0] in ROOMS:
             raise
         complain(f"roamcast: this command needs the Python package {error.name}, which is not installed here; "
-                 "start ./roamcast in a checkout, or pip install 'roamcast[lab]'")
+                 "start ./roamcast in a checkout, or pip install '.[lab]' there")
         return USAGE_ERROR
     except KeyboardInterrupt:
         complain("roamcast: interrupted")

@@ -111,7 +111,7 @@ def test_what_needs_more_names_the_extra_in_one_sentence(installed):
         assert command in commands()
         done = roamcast(installed, command, *words)
         assert done.returncode == 2 and done.stderr.count("\n") == 1, (command, done.stderr)
-        assert "pip install 'roamcast[lab]'" in done.stderr, (command, done.stderr)
+        assert "pip install '.[lab]'" in done.stderr, (command, done.stderr)
     shown = roamcast(installed, "--help")
     assert shown.returncode == 0 and all(f"  {command}" in shown.stdout for command in WITHOUT | arguments.keys())
 
