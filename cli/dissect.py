@@ -33,7 +33,8 @@ def run(args: argparse.Namespace) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise UserError(f"{error.filename}: {error.strerror}") from None
+        cure = "choose another with --out" if args.out is not None else "give captures/N.pcap of a run, or another capture"
+        raise UserError(f"{error.filename}: {error.strerror}; {cure}") from None
     except ValueError as error:
         raise UserError(str(error)) from None
     return 0

@@ -118,9 +118,10 @@ def test_the_dissector_is_written_where_it_is_wanted(tmp_path):
     shown = roamcast("dissect", "--out", "roamcast.lua", cwd=tmp_path)
     assert shown.returncode == 0 and "tshark -X lua_script:roamcast.lua" in shown.stdout
     assert (tmp_path / "roamcast.lua").read_text() == wireshark_lua()
-    for arguments in (("walk.pcap",), ("--out", "nowhere/roamcast.lua")):
+    for arguments, cure in ((("walk.pcap",), "captures/N.pcap"), (("--out", "nowhere/roamcast.lua"), "--out")):
         shown = roamcast("dissect", *arguments, cwd=tmp_path)
-        assert shown.returncode == 2 and shown.stderr.count("\n") == 1 and "No such file" in shown.stderr
+        assert shown.returncode == 2 and shown.stderr.count("\n") == 1
+        assert "No such file" in shown.stderr and cure in shown.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
