@@ -50,9 +50,6 @@ def _told() -> Iterator[None]:
 def checked() -> Iterator[None]:
     """Within, sys.stdout raises OutputError, and BrokenPipeError when nobody reads any more; at the end all is written."""
     stream = sys.stdout
-    if stream is None:  # closed by whoever started us, who wants no output
-        yield
-        return
     sys.stdout = _Checked(stream)
     try:
         try:
