@@ -30,14 +30,16 @@ def run(args: argparse.Namespace) -> int:
     except (CollectError, RunDirError, SettingsError) as error:
         raise UserError(str(error)) from None
     except DiskFull as error:
-        raise UserError(f"{args.out}: the disk is full ({error}); make room, remove the folder and start "
-                        "again") from None
+        raise UserError(f"{args.out}: the disk is full ({error}); make room and start again") from None
+    except OSError as error:  # a card that can be read in part, say
+        raise UserError(f"{error.filename or args.out}: {error.strerror}; copy the records anew, and start again with another "
+                        "--out") from None
     _tell(found)
     return 0
 
 
 def _tell(found) -> None:
-    print(f"{found.path}: {len(found.nodes)} node{'s' if len(found.nodes) > 1 else ''} ({', '.join(map(str, found.nodes))}), "
+    print(f"{found.path}: {len(found.nodes)} node{'' if len(found.nodes) == 1 else 's'} ({', '.join(map(str, found.nodes))}), "
           f"{found.duration:.1f} s")
     for (node, epoch), clock in sorted(found.clocks.items()):
         print(f"  node {node}, life {epoch}: its clock {_HOW[clock.by].format(wrong=1000 * clock.wrong)}")

@@ -27,7 +27,7 @@ from node.ids import NodeId
 from node.shell.locks import LOCK
 from node.shell.logs import pieces
 
-MOST_ID = 9_999  # the analysis has a row for every id up to the highest
+MOST_ID = 9_999  # the analysis has tables that grow with the highest id
 MOST_CLOCKS = 60  # that a manifest names
 NAMED = 6  # kinds, lives or files that a sentence names
 DEADLINE, GRACE = 10.0, 5.0  # s, as a scenario's
@@ -52,8 +52,8 @@ class Collected:
 
 
 def collect(sources: Sequence[Path], out: Path, config: NodeConfig) -> Collected:
-    """Make the run directory `out` from record files of nodes, or folders of such. Raises CollectError, RunDirError
-    and DiskFull."""
+    """Make the run directory `out` from record files of nodes, or folders of such: all of it or nothing. Raises
+    CollectError, RunDirError and DiskFull."""
     files = _files(sources)
     surveys = {node: fieldlog.survey(path, node) for node, path in files.items()}
     for found in surveys.values():
@@ -69,14 +69,19 @@ def collect(sources: Sequence[Path], out: Path, config: NodeConfig) -> Collected
     clocks = aligned.clocks
     duration = max(clock.run_time(gathered.lives[name].last) for name, clock in clocks.items())
     nodes = sorted({node for node, _ in clocks})
-    made = RunDirectory(out, _scenario(out.name, max(nodes) + 1, duration, config), world="field", now=lambda: duration)
-    writer = _Writer(clocks, gathered)
-    for node in nodes:
-        writer.write(surveys[node], out / "nodes" / f"{node}.jsonl")
-    notes = [*_lives(left_out), *_short(duration), *_notes(surveys, aligned, writer), *_unread(sources, files)]
-    made.manifest["started"] = _wall(gathered.lives, clocks)
-    lives = [{"node": node, "epoch": epoch, "why": why} for (node, epoch), why in left_out.items()]
-    made.finish(COMPLETE, duration, clocks=_told(clocks), nodes=nodes, left_out=lives, notes=notes)
+    unread = list(_unread(sources, files))  # before there is an output, which may lie in one of these folders
+    made = RunDirectory(out, _scenario(out.name, nodes, duration, config), world="field", now=lambda: duration)
+    try:
+        writer = _Writer(clocks, gathered)
+        for node in nodes:
+            writer.write(surveys[node], out / "nodes" / f"{node}.jsonl")
+        notes = [*_lives(left_out), *_short(duration), *_notes(surveys, aligned, writer), *unread]
+        made.manifest["started"] = _wall(gathered.lives, clocks)
+        lives = [{"node": node, "epoch": epoch, "why": why} for (node, epoch), why in left_out.items()]
+        made.finish(COMPLETE, duration, clocks=_told(clocks), nodes=nodes, left_out=lives, notes=notes)
+    except BaseException:  # a full disk, Ctrl-C: half of it would look like a run
+        made.discard()
+        raise
     wrong = sum(bool(why) for found in surveys.values() for why in found.wrong.values())
     return Collected(out, nodes, duration, clocks, left_out, wrong, writer.moved, notes)
 
@@ -101,15 +106,27 @@ def _files(sources: Sequence[Path]) -> dict[NodeId, Path]:
         if not inside:
             raise CollectError(f"{source}: no records in this folder; they are files that end in .jsonl")
         for path in inside:
+            _refuse_part(path)
             node = _node(path)
             if node in found:
                 raise CollectError(f"{path}: of node {node}, and so is {found[node]}; give one of them, or "
                                    "two nodes had one id")
             if node > MOST_ID:
-                raise CollectError(f"{path}: of node {node}; the analysis takes ids up to {MOST_ID}: number "
-                                   "the nodes from 0")
+                raise CollectError(f"{path}: of node {node}; the analysis takes ids up to {MOST_ID}: give "
+                                   "the nodes lower ones")
             found[node] = path
     return dict(sorted(found.items()))
+
+
+def _refuse_part(path: Path) -> None:
+    """A piece alone is a part of what its node did, and what is no file would be read for ever, or not at all."""
+    whole = path.with_suffix("")
+    if path.suffix[1:].isdecimal() and (whole.exists() or len(pieces(whole)) > 1):
+        raise CollectError(f"{path}: a piece of the records in {whole}; give that file, an empty one where it "
+                           "is lost: its pieces are read along")
+    for piece in (path, *pieces(path)):
+        if piece.exists() and not piece.is_file():
+            raise CollectError(f"{piece}: no ordinary file; give files that roamcast node --records wrote")
 
 
 def _node(path: Path) -> NodeId:
@@ -148,6 +165,8 @@ def _unread(sources: Sequence[Path], files: dict[NodeId, Path]) -> Iterator[str]
             if left:
                 some = ", ".join(left[:NAMED]) + (f" and {len(left) - NAMED} more" if len(left) > NAMED else "")
                 yield f"{source}: not read, because no NAME.jsonl and no piece of one: {some}"
+            if below := sorted({p.parent.name for p in source.glob("*/*.jsonl*")}):
+                yield f"{source}: not read, folders in it that hold records: {_several(below)}; give each of them, too"
 
 
 # ---- what they tell -------------------------------------------------------------------------------------
@@ -230,11 +249,11 @@ class _Writer:
         record["published"] = began
 
 
-def _scenario(name: str, hosts: int, duration: float, config: NodeConfig) -> str:
+def _scenario(name: str, nodes: Sequence[NodeId], duration: float, config: NodeConfig) -> str:
     """The scenario that the field was, as far as anybody knows."""
     run = {"name": name, "world": "field", "seed": 0, "duration": duration, "warm_up": 0.0, "deadline": DEADLINE,
            "grace": GRACE, "window": [0.0, max(duration - DEADLINE, 0.0)]}
-    return tomli_w.dumps({"run": run, "hosts": {"count": hosts}, "node": asdict(config) | {"secret": ""}})
+    return tomli_w.dumps({"run": run, "hosts": {"count": len(nodes)}, "node": asdict(config) | {"secret": ""}})
 
 
 # ---- what is said of it -----------------------------------------------------------------------------------

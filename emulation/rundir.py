@@ -46,6 +46,11 @@ class RunDirectory:
     def __init__(self, path: Path, scenario_toml: str, *, world: str, now: Callable[[], float],
                  notes: Sequence[str] = ()) -> None:
         """Makes the folder; `notes` on the scenario are for its report, as many as fit. Raises RunDirError when it exists, or cannot be made."""
+        try:
+            str(path.absolute()).encode()
+        except UnicodeEncodeError:
+            raise RunDirError(f"{path}: its name is not UTF-8, and the analysis can open no such folder; choose "
+                              "another with --out") from None
         self.path = path
         self._now = now
         self._files: list[RecordWriter | AppendOnly | Captures] = []
@@ -67,7 +72,7 @@ class RunDirectory:
             self._write_manifest()
             self._write("scenario.toml", scenario_toml.encode())
         except (OSError, DiskFull) as error:
-            shutil.rmtree(path, ignore_errors=True)  # the folder is ours, made just now
+            self.discard()
             raise _cannot_be_made(path, error) from None
 
     def world_records(self) -> Callable[..., None]:
@@ -111,6 +116,10 @@ class RunDirectory:
                              seconds=round(time.monotonic() - self._began, 3), **more)
         self._write_manifest(last=True)
         return outcome
+
+    def discard(self) -> None:
+        """Remove the folder, which this made, with all that is in it."""
+        shutil.rmtree(self.path, ignore_errors=True)
 
     def _records(self, path: Path, node: int) -> Callable[..., None]:
         writer = RecordWriter(path, node, self._now)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -178,6 +179,8 @@ START = '{"t":0.0,"node":%d,"kind":"node_started","epoch":%d,"version":"1"}\n'
     (lambda f: files(f, a="nonsense\n"), "no record of a node"),
     (lambda f: files(f, a='{"t":0.0,"node":1,"kind":"node_stopped","epoch":5}\n'), "no life of a node"),
     (lambda f: None, "no records in this folder"),
+    (lambda f: os.mkfifo(f / "a.jsonl"), "a.jsonl: no ordinary file"),
+    (lambda f: (files(f, a=START % (1, 5)), (f / "a.jsonl.1").mkdir()), "a.jsonl.1: no ordinary file"),
 ])
 def test_files_that_cannot_be_put_together_are_one_sentence(tmp_path, make, says):
     (tmp_path / "in").mkdir()
@@ -331,6 +334,37 @@ def test_lives_that_two_nodes_wrote_into_one_file_are_noticed_and_left_out(tmp_p
 def test_records_of_two_nodes_in_one_file_are_refused(tmp_path):
     with pytest.raises(CollectError, match="records of the nodes 0 and 1 in one file"):
         collect([write(tmp_path / "in", n0=a_life(0, 1) + a_life(1, 0))], tmp_path / "run", NodeConfig())
+
+
+def test_a_piece_that_is_given_for_the_whole_is_refused(tmp_path):
+    cards = write(tmp_path / "in", n0=a_life(0, 1), n1=a_life(1, 0))
+    (cards / "1.jsonl").rename(cards / "1.jsonl.1")
+    (cards / "1.jsonl").touch()
+    with pytest.raises(CollectError, match="a piece of the records in .*1.jsonl; give that file"):
+        collect([cards / "0.jsonl", cards / "1.jsonl.1"], tmp_path / "run", NodeConfig())
+    assert collect([cards / "0.jsonl", cards / "1.jsonl"], tmp_path / "run", NodeConfig()).nodes == [0, 1]
+
+
+def test_folders_in_a_folder_of_records_are_named_and_not_what_comes_out(tmp_path):
+    cards = write(tmp_path / "in", n0=a_life(0, 1), n1=a_life(1, 0))
+    (cards / "roam-2").mkdir()
+    (cards / "roam-2" / "2.jsonl").write_bytes((cards / "1.jsonl").read_bytes())
+    (cards / "pictures").mkdir()
+    assert collect([cards], cards / "run", NodeConfig()).notes == [
+        f"{cards}: not read, folders in it that hold records: roam-2; give each of them, too"]
+
+
+def test_what_finds_no_room_leaves_nothing_that_looks_like_a_run(tmp_path):
+    cards = write(tmp_path / "in", n0=a_life(0, 1), n1=a_life(1, 0))
+    longest = 24_000  # bytes of a file: the manifest fits, what follows does not
+    with (cards / "0.jsonl").open("ab") as file:
+        while file.tell() < 4 * longest:
+            file.write(b'{"t":1e4,"node":0,"kind":"clock","wall":1.7e9}\n')
+    done = subprocess.run([sys.executable, "-P", "-m", "cli", "collect", cards, "--out", tmp_path / "run"], env=environment(),
+                          capture_output=True, text=True,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (longest, longest)))
+    assert done.returncode == 2 and "the disk is full (0.jsonl" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert not (tmp_path / "run").exists()
 
 
 def test_what_is_not_read_or_not_there_is_said(tmp_path):
