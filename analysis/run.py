@@ -19,7 +19,7 @@ SECTIONS = ("run", "hosts", "mobility", "radio", "node", "workload")
 LONGEST = 1e9  # s, or m: what a run can have at most, and more
 MOST_HOSTS = 100_000
 MOST_NAMED = 10  # in one note
-_RECORDS = re.compile(r"(0|[1-9]\d{0,5})\.jsonl")
+_RECORDS = re.compile(r"(0|[1-9]\d{0,5})\.jsonl", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -195,11 +195,15 @@ def _clocks(path: Path, manifest: dict) -> list[str]:
     if not clocks:
         raise AnalysisError(f"{path / 'manifest.json'}: tells of no clocks, and every node of a field writes its records by a "
                             f"clock of its own; bring them together: roamcast collect {path / 'nodes'} --out DIR")
-    wrong = [c["wrong"] for c in clocks if isinstance(c.get("wrong"), int | float)]
-    loose = sorted({str(c.get("node")) for c in clocks if c.get("wrong") is None})
+    wrong = [c["wrong"] for c in clocks if isinstance(c.get("wrong"), int | float) and c.get("by") != "one way"]
+    late, loose = (list(map(str, sorted({c["node"] for c in clocks if type(c.get("node")) is int and of(c)}))) for of in (
+        lambda c: c.get("by") == "one way", lambda c: c.get("by") != "one way" and c.get("wrong") is None))
     notes = []
     if len(wrong) > 1:
         notes.append(f"the nodes' clocks agree to {1000 * max(wrong):.1f} ms or better; latencies are no surer")
+    if late:
+        notes.append(f"the clocks of nodes {', '.join(late)} were aligned by what came one way only: they are late by the fastest "
+                     "of it, nothing tells by how much, and times between them and others are off by that")
     if loose:
         notes.append(f"the clocks of nodes {', '.join(loose)} are as far off as they were set: times that "
                      "involve them mean little")

@@ -128,6 +128,26 @@ def test_a_host_that_its_wall_clock_puts_beside_all_others_is_named(spark, tmp_p
     assert any("host 2 heard nobody" in note and "ran before the others" in note for note in summary.notes)
 
 
+def test_clocks_that_nothing_bounds_are_in_no_bound_of_the_others(tmp_path):
+    from analysis.run import read
+    log = field(4, 50.0)
+    log.manifest["clocks"][2] |= {"by": "one way", "wrong": 1.0}
+    log.manifest["clocks"][3] |= {"by": "wall clock", "wrong": None}
+    notes = read(write(log, tmp_path / "run")).notes
+    assert [note.partition(":")[0] for note in notes if "clocks" in note] == [
+        "the nodes' clocks agree to 1.0 ms or better; latencies are no surer",
+        "the clocks of nodes 2 were aligned by what came one way only",
+        "the clocks of nodes 3 are as far off as they were set"]
+
+
+def test_a_host_by_digits_of_another_script_is_none(tmp_path):
+    from analysis.run import read
+    run = write(field(2, 50.0), tmp_path / "run")
+    (run / "nodes" / "1\u0662.jsonl").write_text("")
+    found = read(run)
+    assert sorted(found.hosts) == [0, 1] and any("1\u0662.jsonl" in note for note in found.notes)
+
+
 def test_what_the_collection_says_is_said(tmp_path):
     from analysis.run import read
     log = field(2, 50.0)
