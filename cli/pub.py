@@ -53,7 +53,7 @@ def parse_attributes(words: list[str]) -> dict[str, str | int | float | bool]:
         if typed:
             try:
                 value = json.loads(text)
-            except ValueError:
+            except (ValueError, RecursionError):
                 value = None
             if not isinstance(value, int | float):
                 raise UserError(f"{word}: := takes a number, true or false; for text write {name}={text}")

@@ -214,7 +214,7 @@ WORDS = [["run"], ["run", "a.toml", "b.toml"], ["run", "a.toml", "--seed", "x"],
          ["run", "walk.toml", "--out", "walk.toml/x"], ["run", "walk.toml", "--bogus"], ["check"], ["check", "."],
          ["analyse"], ["analyse", "gone"], ["analyse", "walk.toml"], ["analyse", ""],
          ["analyse", "gone", "--out", "means.txt"], ["analyse", "\x1b[31mred", "--out", "gone/means.csv"], ["replay"], ["replay", "."],
-         ["replay", "walk.toml"], ["pub"], ["sub"], ["node"], ["node", "--id", "x"], ["exec"], ["exec", "gone", "0", "ls"],
+         ["replay", "walk.toml"], ["pub"], ["pub", "x:=" + "[" * 5000], ["sub"], ["node"], ["node", "--id", "x"], ["exec"], ["exec", "gone", "0", "ls"],
          ["overlay", "x"], ["reproduce", "x"], ["\x1b[31mred"], ["\u00e9\n"], ["--bogus"], ["../run"], ["main"]]
 
 
