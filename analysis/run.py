@@ -5,8 +5,10 @@ TOML: the checks on what people write were made before the run.
 """
 from __future__ import annotations
 
+import errno
 import json
 import math
+import os
 import re
 import tomllib
 from collections.abc import Sequence
@@ -98,8 +100,12 @@ class Run:
 def read(path: Path | str) -> Run:
     """The run in `path`. Raises AnalysisError when there is none."""
     path = Path(path)
-    if not path.is_dir():
-        what = "is no folder" if path.exists() else "no such folder"
+    try:
+        there, is_folder = path.exists(), path.is_dir()
+    except OSError as error:  # a folder above it may not be entered
+        raise AnalysisError(f"{path}: cannot be read: {error.strerror}") from None
+    if not is_folder:
+        what = "is no folder" if there else "no such folder"
         raise AnalysisError(f"{path}: {what}; give a run directory, as `roamcast run` writes one, or `roamcast collect` from "
                             "records of a field")
     try:
@@ -131,13 +137,16 @@ def _with_logs(run: Run, notes: list[str]) -> Run:
     folder, world = run.path / "nodes", run.path / "world.jsonl"
     found: dict[int, Path] = {}
     strange: list[str] = []
-    for file in sorted(folder.iterdir()) if folder.is_dir() else ():
+    for file in _inside(folder):
         named = _RECORDS.fullmatch(file.name)
         host = int(named[1]) if named else MOST_HOSTS
         if host < MOST_HOSTS and (run.world == "field" or host in run.hosts):
             found[host] = file
         else:
             strange.append(file.name)
+    for file in found.values():
+        if file.exists() and not os.access(file, os.R_OK, effective_ids=True):
+            raise AnalysisError(f"{file}: cannot be read: {os.strerror(errno.EACCES)}")
     hosts = run.hosts
     if run.world == "field":  # whatever the scenario counts: numbers in a field need not begin at 0, nor go on
         named = run.manifest.get("nodes")
@@ -153,6 +162,14 @@ def _with_logs(run: Run, notes: list[str]) -> Run:
         notes.append(f"in the folder nodes these are no record files of the run's hosts and were left out: {some(strange)}")
     logs = [found[host] for host in sorted(found)] + ([world] if world.is_file() else [])
     return replace(run, hosts=hosts, logs=tuple(logs), silent=tuple(silent))
+
+
+def _inside(folder: Path) -> list[Path]:
+    """The files of a folder, which need not be there. Raises AnalysisError where it may not be read."""
+    try:
+        return sorted(folder.iterdir()) if folder.is_dir() else []
+    except OSError as error:
+        raise AnalysisError(f"{folder}: cannot be read: {error.strerror}") from None
 
 
 def some(names: Sequence[object]) -> str:

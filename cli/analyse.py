@@ -8,6 +8,7 @@ HELP = "analyse recorded runs: tables, report, the delivery table"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "Exit code 0: done; 2: not runs to analyse; 3: analysed, but a run was not valid, and the table says why."
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN",
                         help="run directories; several of one scenario give means with confidence intervals")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write mean, half-width, n and each seed's value of every "

@@ -3,7 +3,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import random
+import tempfile
+from pathlib import Path
 
 import pytest
 import tomli_w
@@ -68,3 +71,30 @@ def test_any_value_in_the_manifest(tmp_path, value):
         assert isinstance(found.manifest["fidelity"], dict)
     found = read(directory(tmp_path, SCENARIO, json.dumps({"fidelity": {"invalid_because": value}})))
     assert isinstance(found.manifest["fidelity"]["invalid_because"], list)
+
+
+@pytest.fixture
+def anybodys():
+    """A folder that everybody may enter, whoever owns it."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.mark.parametrize("shut", ["above", "above/run/nodes", "above/run/nodes/0.jsonl", "above/run/scenario.toml"])
+def test_what_may_not_be_read_is_one_sentence(anybodys, shut):
+    run = anybodys / "above" / "run"
+    (run / "nodes").mkdir(parents=True)
+    directory(run, SCENARIO)
+    for host in range(3):
+        (run / "nodes" / f"{host}.jsonl").touch()
+    (anybodys / shut).chmod(0)
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
+    try:
+        with pytest.raises(AnalysisError, match="Permission denied"):
+            read(run)
+    finally:
+        os.seteuid(user)
+        (anybodys / shut).chmod(0o755)
