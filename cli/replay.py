@@ -73,6 +73,8 @@ def _check(replayed: Iterator[dict], originals: Iterator[dict], path: Path) -> i
             print(f"  replayed: {_show(again)}")
             return 1
         count = number
+    if not count:
+        raise UserError(f"{path}: nothing to compare: neither it nor the replay has a record in that time")
     print(f"{count} records, all the same")
     return 0
 

@@ -105,6 +105,8 @@ def test_a_journaled_run_replays_and_its_captures_are_shown(tmp_path):
     assert roamcast("run", "walk.toml", "--journal", "--no-analysis", "--out", "run", cwd=tmp_path).returncode == 0
     again = roamcast("replay", "run/journals/3.journal", "--check", "run/nodes/3.jsonl", cwd=tmp_path)
     assert again.returncode == 0 and re.fullmatch(r"\d{2,} records, all the same\n", again.stdout)
+    none = roamcast("replay", "run/journals/3.journal", "--until", "-1", "--check", "run/nodes/3.jsonl", cwd=tmp_path)
+    assert none.returncode == 2 and "nothing to compare" in none.stderr and none.stdout == ""
     shown = roamcast("dissect", "run/captures/3.pcap", cwd=tmp_path)
     lines = shown.stdout.splitlines()
     assert shown.returncode == 0 and len(lines) > 100
