@@ -11,9 +11,11 @@ looking.
 """
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from io import BytesIO
+from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,7 @@ from node.filters import Filter, FilterError
 from node.filters.language import value_text
 from topologies.problems import one_line
 
+GZIP = b"\x1f\x8b"  # how a file begins that gzip packed
 _HEADER = schema.header()
 _DEFAULTS = {"bool": False, "f64": 0.0, "text": "", "bytes": b"", "attributes": {}, "epoch": 1,
              "optional": None, "list": (), "tuple": (), "filter": (), "message": None}
@@ -223,9 +226,11 @@ bind_layers(UDP, Roamcast, sport=_HEADER.port)
 
 def lines(path: Path) -> Iterator[str]:
     """A capture's frames, a line each: the time of day (UTC; in `sim`, which begins at midnight, that of the run),
-    from whom to whom, the messages, and the signal where the capture has it. Raises OSError, and ValueError for what is no capture."""
+    from whom to whom, the messages, and the signal where the capture has it. Raises OSError, and ValueError for what is
+    no capture, or, behind the last frame, for one that ends within a frame or has none."""
+    last = ""
     try:
-        with PcapReader(str(path)) as frames:
+        with path.open("rb") as plain, _Whole(plain) as file, PcapReader(file) as frames:
             for frame in frames:
                 when = datetime.fromtimestamp(float(frame.time), UTC).time()
                 what = frame.summary()
@@ -233,9 +238,44 @@ def lines(path: Path) -> Iterator[str]:
                     what = f"{frame[IP].src} > {frame[IP].dst} {frame[Roamcast].mysummary()}"
                 if RadioTap in frame and frame.dBm_AntSignal is not None:
                     what += f" {frame.dBm_AntSignal} dBm"
-                yield one_line(f"{when.isoformat('microseconds')} {what}")
-    except Scapy_Exception:
-        raise ValueError(f"{path}: not a capture; give a pcap file, such as captures/0.pcap of a run") from None
+                last = one_line(f"{when.isoformat('microseconds')} {what}")
+                yield last
+    except (Scapy_Exception, EOFError, gzip.BadGzipFile, zlib.error):
+        if not last:
+            raise ValueError(f"{path}: not a capture; give a pcap file, such as captures/0.pcap of a run") from None
+        file.cut = True
+    if file.cut:
+        raise ValueError(f"{path}: ends within a frame, whose beginning may be the last one shown; what came after is missing")
+    if not last:
+        raise ValueError(f"{path}: a capture without a frame")
+
+
+class _Whole:
+    """A file for scapy, unpacked where gzip packed it. scapy takes the end of a file in the middle of a frame for the end:
+    `cut` tells that."""
+
+    def __init__(self, file: BufferedReader) -> None:
+        self.cut = False
+        self.name = file.name
+        self._file = gzip.GzipFile(fileobj=file) if file.peek(2)[:2] == GZIP else file
+
+    def read(self, size: int) -> bytes:
+        try:
+            data = self._file.read(size)
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            self.cut = True
+            raise EOFError from None
+        self.cut |= 0 < len(data) < size
+        return data
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> _Whole:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
 
 
 # ---- Wireshark -----------------------------------------------------------------------------------------

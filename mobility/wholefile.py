@@ -25,7 +25,7 @@ def check_place(path: Path) -> None:
         raise OSError(errno.ELOOP, "it is a symbolic link, and nothing is written through one; remove it", str(path))
     if not stat.S_ISREG(there):
         what = "a folder" if stat.S_ISDIR(there) else "no ordinary file"
-        raise OSError(errno.EEXIST, f"it is {what}; remove it", str(path))
+        raise OSError(errno.EEXIST, f"it is {what}; remove it, or choose another name", str(path))
 
 
 def write_whole(path: Path, content: bytes | str) -> None:

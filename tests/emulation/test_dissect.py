@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
-from scapy.all import ARP, IP, UDP, Ether, Raw, rdpcap, wrpcap
+from scapy.all import ARP, IP, UDP, Ether, Raw, rdpcap, wrpcap, wrpcapng
 
 from emulation import dissect
+from emulation.capture import ETHERNET, file_header
 from node import filters, schema, wire
 from node.ids import Peer
 
@@ -139,6 +141,29 @@ def test_a_capture_is_told_a_line_a_frame(capture):
     ours.write_text("a text")
     with pytest.raises(ValueError, match=r"air\.pcap: not a capture; give a pcap file"):
         list(dissect.lines(ours))
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+@pytest.mark.parametrize("write", [wrpcap, wrpcapng])
+def test_a_capture_that_ends_within_a_frame_shows_the_others_and_says_so(tmp_path, write, packed):
+    path, kept = tmp_path / "air.pcap", gzip.compress if packed else bytes
+    write(str(path), [frame(wire.encode(ME, number, MESSAGES)) for number in range(3)])
+    whole = kept(path.read_bytes())
+    path.write_bytes(whole)
+    assert [f"#{number} " in told for number, told in enumerate(dissect.lines(path))] == [True] * 3
+    path.write_bytes(whole[:-40])
+    told = []
+    with pytest.raises(ValueError, match="ends within a frame"):
+        told.extend(dissect.lines(path))
+    path.write_bytes(kept(b"a text"))
+    with pytest.raises(ValueError, match="not a capture"):
+        list(dissect.lines(path))
+
+
+def test_a_capture_without_a_frame_is_told(tmp_path):
+    (tmp_path / "air.pcap").write_bytes(file_header(ETHERNET))
+    with pytest.raises(ValueError, match="a capture without a frame"):
+        list(dissect.lines(tmp_path / "air.pcap"))
 
 
 def test_the_page_shows_how_scapy_reads_a_capture(tmp_path, monkeypatch, capsys):
