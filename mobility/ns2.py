@@ -16,6 +16,7 @@ import math
 import os
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,7 +39,9 @@ from mobility.trajectory import Trajectory
 _AXES = ("X_", "Y_", "Z_")
 _DURATION = re.compile(r"set\s+(?:\w+\((?:duration|stop)\)|duration)\s+(\S+)")
 _COUNT = re.compile(r"set\s+\w+\(nn\)\s+(\S+)")
-_CORE = re.compile(r"\s*#\s*nodes:\s*(\d{1,9}),\s*max time:\s*(\d{1,9}(?:\.\d*)?)\b", re.IGNORECASE)
+# the header that setdest and CORE write; CORE's has a time
+_HEADER = re.compile(r"\s*#\s*nodes:\s*(\d{1,9}),(?:\s*max time:\s*(\d{1,9}(?:\.\d*)?)\b)?", re.IGNORECASE)
+_STATUS = (0, 1, 2)  # DisasterArea's
 _APART = 0.01  # m; a setdest of speed 0 to a place farther away would have moved the node
 
 
@@ -64,7 +67,9 @@ class _Script:
     asides: Counter = field(default_factory=Counter)  # what -> lines
     first_aside: dict[str, int] = field(default_factory=dict)
     twice: list[str] = field(default_factory=list)  # nodes placed a second time, elsewhere
-    core: tuple[int, float] | None = None  # nodes and s in the header that CORE writes
+    header: tuple[int, float | None] | None = None  # nodes, and s if told, in the header that setdest and CORE write
+    made: dict[str, int] = field(default_factory=dict)  # nodes that ns-2 would have -> line
+    counts: dict[str, int] = field(default_factory=dict)  # commands that tell how many there should be -> how many
     still: int = 0  # legs of speed 0 that lead elsewhere
 
 
@@ -95,14 +100,26 @@ def read(path: Path, zero_speed: str = "stop") -> Movement:
 def _read(path: Path) -> _Script:
     script = _Script()
     for number, line in tcl.joined(path, read_lines(path)):
-        if script.core is None and (match := _CORE.match(line)):
-            script.core = int(match[1]), float(match[2])
+        if script.header is None and (match := _HEADER.match(line)):
+            script.header = int(match[1]), match[2] and float(match[2])
         for said in tcl.understand(path, number, line):
             _take(path, number, said, script)
+    _refuse_heights(path, script)
     return script
 
 
-def _take(path: Path, number: int, said: tcl.Place | tcl.Leg | tcl.Switch | tcl.Aside, script: _Script) -> None:
+def _refuse_heights(path: Path, script: _Script) -> None:
+    """Four numbers where no Z_ says that they are x y z speed, and the last cannot be a status."""
+    if script.high:
+        return
+    for node in script.nodes.values():
+        for _, numbers, line in node.legs:
+            if len(numbers) == 4 and numbers[3] not in _STATUS:
+                raise TraceError(path, line, f"setdest with four numbers, the last of them {numbers[3]:g}, in a file without Z_; "
+                                 "`set Z_` of the nodes if they are x y z speed, 0, 1 or 2 if it is a status (DisasterArea)")
+
+
+def _take(path: Path, number: int, said: tcl.Said, script: _Script) -> None:
     if isinstance(said, tcl.Leg):
         _node(path, number, said.node, script).legs.append((said.time, said.numbers, number))
     elif isinstance(said, tcl.Place):
@@ -113,6 +130,11 @@ def _take(path: Path, number: int, said: tcl.Place | tcl.Leg | tcl.Switch | tcl.
         script.high |= said.axis == 2
     elif isinstance(said, tcl.Switch):
         script.switches.append((_name(said.node), said.time, said.on, number))
+    elif isinstance(said, tcl.Made):
+        match = tcl.NODE.fullmatch(said.node)
+        script.made.setdefault(_name(match[2] or match[3]) if match else said.node, number)
+    elif isinstance(said, tcl.Count):
+        script.counts[f"`{said.words}` (line {number})"] = said.nodes
     elif said.what:
         script.asides[said.what] += 1
         script.first_aside.setdefault(said.what, number)
@@ -193,19 +215,33 @@ def _remarks(script: _Script, zero_speed: str, last: float) -> list[str]:
         legs = sum(len(node.legs) for node in nodes.values())
         notes.append(f'{script.still} of {legs} setdest have speed 0 and lead elsewhere: they stop the node, as in '
                      'ns-2; zero_speed = "jump" has it jump there, as in CORE')
-    if not script.high and any(len(leg[1]) == 4 for node in nodes.values() for leg in node.legs) \
-            or tcl.STATUS in script.asides:
+    lasts = [leg[1][3] for node in nodes.values() for leg in node.legs if len(leg[1]) == 4]
+    if script.high and 0 in lasts and all(last in _STATUS for last in lasts):
+        notes.append("setdest of four numbers are x y z speed, as the file has Z_; all these speeds are 0, 1 or 2, as a status "
+                     "would be (DisasterArea, `x y speed status`): without the Z_ lines it is read as one")
+    if lasts and not script.high or tcl.STATUS in script.asides:
         notes.append("the status of nodes (DisasterArea: who has left) is passed over, all hosts stay; the "
                      ".movements file of the same run has it")
     for what, count in script.asides.items():
         if what != tcl.STATUS:
             notes.append(f"{count} {'lines are' if count > 1 else 'line is'} no movement and passed over: {what} "
                          f"(line {script.first_aside[what]})")
-    if script.core and script.core[0] != len(nodes):
-        notes.append(f"its header says {script.core[0]} nodes, and it has {len(nodes)}: those take part")
-    if script.core and script.core[1] < last:
-        notes.append(f"its header says {script.core[1]:g} s, and its last leg ends at {last:g} s: taken as lasting that long")
-    return notes
+    return [*notes, *_missing(script, last)]
+
+
+def _missing(script: _Script, last: float) -> Iterator[str]:
+    """What a file says of hosts and time, and does not have."""
+    there = len(script.nodes)
+    if unplaced := [name for name in script.made if name not in script.nodes]:
+        yield (f"{_some(unplaced)} made (line {script.made[unplaced[0]]}) and neither placed nor moved: not among the hosts here, "
+               "while ns-2 has such a node at 0, 0; place it if it should be")
+    for words, count in script.counts.items():
+        if count != there:
+            yield f"{words} says {count} nodes, and it has {there}: those take part"
+    if script.header and script.header[0] != there:
+        yield f"its header says {script.header[0]} nodes, and it has {there}: those take part"
+    if script.header and script.header[1] is not None and script.header[1] < last:
+        yield f"its header says {script.header[1]:g} s, and its last leg ends at {last:g} s: taken as lasting that long"
 
 
 def _comings(path: Path, script: _Script, activity: Path | None) -> list[str]:
@@ -292,7 +328,9 @@ def _duration(path: Path, script: _Script, last: float) -> tuple[float, str]:
     if beside.is_file():
         for number, line in enumerate(read_lines(beside), 1):
             if match := _DURATION.match(line.strip()):
-                declared = tcl.as_number(beside, number, match[1])
+                before, declared = declared, tcl.as_number(beside, number, match[1])
+                if before not in (None, declared):
+                    raise TraceError(beside, number, f"a second duration, {declared:g} after {before:g}; one of them")
                 if declared < 0:
                     raise TraceError(beside, number, f"a duration of {declared:g}; a number of seconds")
             elif (match := _COUNT.match(line.strip())) and tcl.as_number(beside, number, match[1]) != len(script.nodes):
@@ -303,8 +341,8 @@ def _duration(path: Path, script: _Script, last: float) -> tuple[float, str]:
     if declared is not None:
         return declared, f"by {beside.name}"
     more = f"a line `set val(duration) SECONDS` in {beside.name} beside it declares more"
-    if script.core and script.core[1] >= last:
-        return script.core[1], f"by its header, max time; {more}"
+    if script.header and script.header[1] is not None and script.header[1] >= last:
+        return script.header[1], f"by its header, max time; {more}"
     return last, f"by its last leg; {more}"
 
 

@@ -38,12 +38,12 @@ _ID = rf"\$\w+(?:\({_WORD}\))?"
 # movement is; the others are told of.
 _USUAL = tuple(map(re.compile, (
     r"set\s+god_?\s+\[\s*God\s+instance\s*\]",
-    r"create-god\s+\d+",
     r"\$god_?\s+(?:set-dist|new_node)\s.*",
-    rf"set\s+\w+(?:\({_WORD}\))?\s+\[\s*\$\w+\s+node\s*\]",
     rf"{_NODE}\s+random-motion\s+0",
     rf"\$\w+\s+initial_node_pos\s+{_NODE}\s+{_WORD}",
 )))
+_MADE = re.compile(rf"set\s+(\w+(?:\({_WORD}\))?)\s+\[\s*\$\w+\s+node\s*\]")
+_COUNT = re.compile(r"(create-god|set\s+\w+\((?:nn|num_?nodes)\))\s+(\d{1,9})", re.IGNORECASE)
 _GOD = re.compile(r"(?:\$\w+\s+at\s+\S+\s+\"\s*)?\$god_?\s+set-dist\s+\d+\s+\d+\s+\d+\s*\"?")
 # SUMO's traceExporter: when a car is there, by an array of its own
 _SWITCH = re.compile(rf"\$\w+\s+at\s+(\S+)\s+[\"{{]\s*\\?\$g\(({_WORD[:-2]}()]+)\)\s+(start|stop)\s*[\"}}]\s*(?:;?\s*#.*)?;?")
@@ -90,6 +90,21 @@ class Switch:
 
 
 @dataclass(slots=True)
+class Made:
+    """`set node_(3) [$ns_ node]`: ns-2 has that node, whether it is placed or not."""
+
+    node: str  # $node_(3)
+
+
+@dataclass(slots=True)
+class Count:
+    """`create-god 50`, `set val(nn) 50`: how many nodes there should be."""
+
+    words: str
+    nodes: int
+
+
+@dataclass(slots=True)
 class Aside:
     """A command that is no movement; `what` it is about, "" for what any such file may hold."""
 
@@ -115,7 +130,10 @@ def joined(path: Path, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
         yield begin, " ".join(parts)
 
 
-def understand(path: Path, number: int, line: str) -> list[Place | Leg | Switch | Aside]:
+Said = Place | Leg | Switch | Made | Count | Aside
+
+
+def understand(path: Path, number: int, line: str) -> list[Said]:
     """What a line says, in order; nothing for a blank one or a comment. Raises TraceError."""
     text = line.strip()
     if not text or text.startswith("#"):
@@ -169,12 +187,16 @@ def _refuse_control(path: Path, number: int, text: str) -> None:
         raise NotUnderstood(path, number, f"a Tcl script (`{word}`); {PLAIN}")
 
 
-def _other(path: Path, number: int, command: str) -> Place | Leg | Aside:
+def _other(path: Path, number: int, command: str) -> Said:
     """A command that is no plain place or leg: a dialect, something beside movement, or an error."""
     _refuse_control(path, number, command)
     words = command.split()
     timed = len(words) > 3 and words[0].startswith("$") and words[1] == "at"
     inner = " ".join(words[3:]) if timed else command
+    if match := _MADE.fullmatch(inner):
+        return Made(f"${match[1]}")
+    if match := _COUNT.fullmatch(inner):
+        return Count(inner, int(match[2]))
     if aside := _aside(inner):
         return aside
     verbs = words[3:] if timed else words

@@ -133,10 +133,11 @@ def base_name(path: Path, *endings: str) -> str:
 def companion(path: Path, ending: str, own: str) -> Path:
     """The file `ending` (".params") that belongs to a trace whose name ends in `own` (".movements").
 
-    For a trace of another name, such as x.txt, it may be x.txt.params or x.params: the one that is
-    there, else the latter.
+    For a trace of another name, such as x.txt, it may be x.txt.params or x.params, and each may be packed
+    (.gz): the first that is there, else x.params.
     """
     name = base_name(path, own)
     names = [name] if path.name.removesuffix(".gz") != name else [name, Path(name).stem]
     files = [path.with_name(each + ending) for each in names]
-    return next((file for file in files if os.path.isfile(file)), files[-1])  # False too for a name that cannot be
+    packed = [file.with_name(file.name + ".gz") for file in files]
+    return next((file for file in (*files, *packed) if os.path.isfile(file)), files[-1])  # False too for a name that cannot be

@@ -224,6 +224,7 @@ def test_status_of_disaster_area_in_ns2_is_said(tmp_path):
 @pytest.mark.parametrize(("params", "problem"), [
     ("set val(nn) 4\n", "1 nodes, but 4 by line 1 of x.ns_params"),
     ("set val(nn) 1\nset val(duration) -5\n", ":2: a duration of -5"),
+    ("set val(duration) 5\nset opt(stop) 50\n", ":2: a second duration, 50 after 5"),
 ])
 def test_ns_params_that_do_not_fit(tmp_path, params, problem):
     (tmp_path / "x.ns_params").write_text(params)
@@ -288,3 +289,41 @@ def test_notes_stay_with_a_part(tmp_path):
     movement = _read(tmp_path, FIRST + "set val(x) 500\n")
     assert movement.first(1).window(0.0, 5.0).notes == movement.notes != ()
     assert np.isfinite(movement.first(1).window(0.0, 5.0).positions(1.0)).all()
+
+
+# ---- ns-2: what it says and does not have, and four numbers ------------------------------------------------------
+@pytest.mark.parametrize(("line", "told"), [
+    ("set node_(4) [$ns_ node]", "1 host (4) made (line 3) and neither placed nor moved"),
+    ("set n5 [ $ns node ]", "1 host (5) made (line 3)"),
+    ("set sink [$ns node]", "1 host ($sink) made (line 3)"),
+    ("create-god 5", "`create-god 5` (line 3) says 5 nodes, and it has 1"),
+    ("set val(nn) 2", "`set val(nn) 2` (line 3) says 2 nodes, and it has 1"),
+    ("# nodes: 50, pause: 0.00, max speed: 20.00", "its header says 50 nodes, and it has 1"),
+])
+def test_nodes_that_the_file_speaks_of_and_does_not_place_are_said(tmp_path, line, told):
+    movement = _read(tmp_path, FIRST + line + "\n")
+    assert len(movement) == 1
+    assert [told in note for note in movement.notes] == [True]
+
+
+@pytest.mark.parametrize("line", ["create-god 1", "set opt(nn) 1", "# nodes: 1, pause: 2.00, max speed: 20.00"])
+def test_a_number_of_nodes_that_is_right_takes_no_note(tmp_path, line):
+    assert _read(tmp_path, FIRST + line + "\n").notes == ()
+
+
+def test_four_numbers_without_heights_are_a_status_or_refused(tmp_path):
+    told = _refused(tmp_path, FIRST + '$ns_ at 1 "$node_(0) setdest 10 20 5 1.37"\n')
+    assert told.startswith("x.tcl:3: setdest with four numbers, the last of them 1.37, in a file without Z_")
+
+
+def test_a_status_beside_heights_is_said(tmp_path):
+    legs = '$ns_ at 1 "$node_(0) setdest 10 20 1.5 0"\n$ns_ at 9 "$node_(0) setdest 5 6 1.5 2"\n'
+    notes = _read(tmp_path, f"{FIRST}$node_(0) set Z_ 0.0\n{legs}").notes
+    assert any("as a status would be" in note for note in notes)
+    high = FIRST + '$node_(0) set Z_ 0.0\n$ns_ at 1 "$node_(0) setdest 5 6 9 2.0"\n'
+    assert _read(tmp_path, high).notes == ()
+
+
+def test_packed_params_count_too(tmp_path):
+    mobility.textfile.write_text(tmp_path / "x.params.gz", "nn=2\n")
+    assert "1 nodes, but nn=2 in x.params.gz" in _refused(tmp_path, "0 1 1 60 9 9\n", "x.movements")
