@@ -11,9 +11,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+import numpy as np
+from scipy.spatial import cKDTree
+
+from mobility import TooDense, TraceError, waypoint
 from topologies import idle, replay
 from topologies.faults import HostFault, LinkFault
-from topologies.motion import RandomWaypoint, Static
+from topologies.motion import RandomWaypoint, Static, Trace
 from topologies.problems import one_line
 from topologies.radio import LogDistanceRadio
 from topologies.scenario import Scenario
@@ -28,11 +32,12 @@ RATES_OF_80211A = (6e6, 9e6, 12e6, 18e6, 24e6, 36e6, 48e6, 54e6)  # bit/s
 MANY_AT_ONCE = 3  # hosts that publish at one instant, from which on it is said: two wait for each other, and that is all
 
 FAR_REFERENCE = 10.0  # m
+MOST_FOLLOWED = 1_000_000  # hosts times s of a movement in which it is looked who meets whom
 
 
 def notes(scenario: Scenario) -> list[str]:
     """Sentences "key: what is so; what would change it"; none of them keeps the scenario from being run."""
-    kinds = (replay.remarks(scenario), _reach(scenario.radio), _radio(scenario), _run(scenario), _hosts(scenario), _places(scenario), _trace(scenario),
+    kinds = (replay.remarks(scenario), _reach(scenario.radio), _radio(scenario), _run(scenario), _hosts(scenario), _places(scenario), _model(scenario), _trace(scenario), _meetings(scenario),
              _workload(scenario), _generator(scenario), _subscriptions(scenario), _publications(scenario), _bursts(scenario),
              _absent(scenario), _node(scenario), _faults(scenario), idle.notes(scenario))
     return [note for kind in kinds for note in few(kind)]
@@ -158,16 +163,56 @@ def _places(scenario: Scenario) -> Iterator[str]:
         hosts = [host for host, place in enumerate(motion.positions) if same[place] > 1]
         where = ", ".join(f"{x:g}" for x in crowded[0])
         yield f"mobility.positions: {named(scenario, hosts)} have a place in common with another one, such as [{where}]"
-    if isinstance(scenario.radio, LogDistanceRadio) or len(motion.positions) < 2:
+    if len(motion.positions) < 2:
         return
-    import numpy as np
-    from scipy.spatial import cKDTree
-
     points = np.array(motion.positions)
+    if 0 < (size := float(np.ptp(points[:, :2], axis=0).max())) < replay.SMALLEST:
+        yield f"mobility.positions: all hosts stay within {size:.3g} m; places are in m, not in degrees"
+    if isinstance(scenario.radio, LogDistanceRadio):
+        return
     nearest = cKDTree(points).query(points, k=2)[0][:, 1]
     if len(alone := np.flatnonzero(nearest > scenario.radio.range)):
         yield (f"mobility.positions: {named(scenario, alone.tolist())} {'is' if len(alone) == 1 else 'are'} out of range of everybody "
                f"(radio.range = {scenario.radio.range:g} m, the nearest at {nearest[alone].min():g} m)")
+
+
+def _model(scenario: Scenario) -> Iterator[str]:
+    """Parameters of random waypoint that look like other units, or with which hardly anybody moves."""
+    motion, duration = scenario.mobility, scenario.run.duration
+    if not isinstance(motion, RandomWaypoint):
+        return
+    if motion.speed[1] > replay.FASTEST or motion.speed[1] < replay.SLOWEST:
+        yield f"mobility.speed: up to {motion.speed[1]:g} m/s; speeds are in m/s"
+    if max(motion.area) < replay.SMALLEST:
+        yield f"mobility.area: {motion.area[0]:g} m x {motion.area[1]:g} m; lengths are in m"
+    if motion.pause[0] > duration and waypoint.moving_share(motion.area, motion.speed, motion.pause) < 0.5:
+        yield (f"mobility.pause: {motion.pause[0]:g} s and more, and the run lasts {duration:g} s: most hosts never move; pauses "
+               "are in s")
+
+
+def _meetings(scenario: Scenario) -> Iterator[str]:
+    """Hosts of a trace that nobody ever hears, and what is said of links between hosts that never hear each other."""
+    count, radio, duration = len(scenario.names), scenario.radio, scenario.run.duration
+    if isinstance(radio, LogDistanceRadio) or isinstance(scenario.mobility, RandomWaypoint) or not 1 < count <= MOST_FOLLOWED / duration:
+        return
+    links = {f"radio.links[{k}]": (link.from_, link.to) for k, link in enumerate(radio.links)}
+    links |= {f"faults[{k}]": fault.link for k, fault in enumerate(scenario.faults) if isinstance(fault, LinkFault)}
+    if not links and not isinstance(scenario.mobility, Trace):
+        return
+    try:
+        contacts = scenario.movement().contacts(radio.range, 0.0, duration)
+    except (TooDense, TraceError):
+        return
+    if isinstance(scenario.mobility, Trace):
+        met = set(contacts.i.tolist()) | set(contacts.j.tolist())
+        if alone := [host for host in range(count) if host not in met]:
+            yield (f"mobility.trace: {named(scenario, alone)} {'is' if len(alone) == 1 else 'are'} out of range of everybody throughout the "
+                   f"run (radio.range = {radio.range:g} m)")
+    pairs = set(zip(contacts.i.tolist(), contacts.j.tolist())) if links else set()
+    for key, (one, other) in links.items():
+        if (min(one, other), max(one, other)) not in pairs:
+            yield (f"{key}: {named(scenario, (one, other))} are out of range of each other throughout the run (radio.range = "
+                   f"{radio.range:g} m), so it changes nothing")
 
 
 def _trace(scenario: Scenario) -> Iterator[str]:
@@ -201,6 +246,9 @@ def _workload(scenario: Scenario) -> Iterator[str]:
     if published and not subscribed:
         yield ("workload: events are published and nobody subscribes, so nothing is delivered; add "
                "[[workload.subscribe]], or kinds for the generator")
+    elif not subscribed and not published:
+        yield ("workload: nobody subscribes and nothing is published, so nothing is delivered; add [[workload.subscribe]] and "
+               "[[workload.publish]], or kinds for the generator")
     elif subscribed and not published:
         yield ("workload: hosts subscribe and nothing is published, so nothing is delivered; add "
                "[[workload.publish]], or kinds and publish_interval for the generator")

@@ -14,6 +14,7 @@ from topologies.run import NAME
 from topologies.scenario import Scenario
 
 FASTEST = 300.0  # m/s; beyond, seconds or meters are meant otherwise
+SLOWEST = 0.01  # m/s; if nobody is faster, milliseconds or kilometers are more likely
 SMALLEST = 1.0  # m; all the way of all hosts within less is more likely degrees
 
 
@@ -90,6 +91,8 @@ def _ways(replayed: Movement) -> Iterator[str]:
     if fastest[0] > FASTEST:
         yield (f"host {fastest[1]} moves at {fastest[0]:.3g} m/s at {fastest[2]:.6g} s; times are in s and places "
                "in m")
+    elif 0 < fastest[0] < SLOWEST:
+        yield (f"nobody is faster than {fastest[0]:.3g} m/s (host {fastest[1]}); times are in s and places in m")
     low = np.min([t.points.min(axis=0)[:2] for t in replayed.trajectories], axis=0)
     high = np.max([t.points.max(axis=0)[:2] for t in replayed.trajectories], axis=0)
     if 0 < (high - low).max() < SMALLEST:

@@ -29,6 +29,8 @@ def fault(at: float, host: int, action: str) -> str:
     return f'[[faults]]\nat = {at}\nhost = {host}\naction = "{action}"\n'
 
 
+FAR = "[mobility]\npositions = [[0, 0], [100, 0], [200, 0]]\n"
+
 ODD = [  # what is odd about it, the key that the note begins with
     ({"run": "window = [0, 60]"}, "run.window: events after 50 s are not measured"),
     ({"run": "warm_up = 20\nwindow = [0, 40]"}, "run.window: it begins at 0 s, before warm_up = 20"),
@@ -45,6 +47,16 @@ ODD = [  # what is odd about it, the key that the note begins with
     ({"run": 'world = "netns"', "hosts": 'count = 3\n[hosts.1]\ninterface = "eth7"'}, "hosts.1.interface: a run takes frames from"),
     ({"mobility": "[mobility]\npositions = [[0, 0], [0, 0], [5, 5]]"}, "mobility.positions: hosts 0, 1 have a place in common"),
     ({"mobility": "[mobility]\npositions = [[0, 0], [9, 0], [900, 0]]"}, "mobility.positions: host 2 is out of range of everybody"),
+    ({"mobility": "[mobility]\npositions = [[50.1, 8.6], [50.2, 8.7], [50.15, 8.65]]"}, "mobility.positions: all hosts stay within 0.1 m"),
+    ({"mobility": "[mobility]\npositions = [[50.1, 8.6], [50.2, 8.7], [50.15, 8.65]]", "tail": '[radio]\nmodel = "log_distance"'},
+     "mobility.positions: all hosts stay within 0.1 m"),
+    ({"mobility": WAYPOINTS + "speed = [1000, 2000]"}, "mobility.speed: up to 2000 m/s"),
+    ({"mobility": WAYPOINTS + "speed = [0.001, 0.002]"}, "mobility.speed: up to 0.002 m/s"),
+    ({"mobility": WAYPOINTS + "pause = [5000, 6000]"}, "mobility.pause: 5000 s and more"),
+    ({"mobility": "[mobility]\narea = [0.3, 0.2]"}, "mobility.area: 0.3 m x 0.2 m"),
+    ({"mobility": FAR, "tail": "[[radio.links]]\nfrom = 2\nto = 0\nloss = 0.5"}, "radio.links[0]: hosts 2, 0 are out of range of each other"),
+    ({"mobility": FAR, "tail": '[[faults]]\nat = 5\nlink = [0, 2]\naction = "cut"'}, "faults[0]: hosts 0, 2 are out of range of each other"),
+    ({"tail": "[workload]\nkinds = 0"}, "workload: nobody subscribes and nothing is published"),
     ({"tail": "[radio]\nrange = 1"}, "radio.range: 1 m in an area"),
     ({"tail": "[radio]\nloss = 1"}, "radio.loss: 1, so no frame"),
     ({"tail": "[radio]\ndelay = 10"}, "radio.delay: 10 s with run.deadline = 10"),
@@ -104,6 +116,13 @@ def test_what_is_odd_is_told(tmp_path, odd, told):
     found = notes(tmp_path, **odd)
     assert any(note.startswith(told) for note in found), found
     assert all(note.isprintable() for note in found)
+
+
+NEAR_LINK = '[[radio.links]]\nfrom = 1\nto = 0\nloss = 0.5\n[[faults]]\nat = 5\nlink = [2, 1]\naction = "cut"\n'
+
+
+def test_nothing_is_told_of_links_between_hosts_in_range(tmp_path):
+    assert notes(tmp_path, NEAR_LINK, mobility=FAR) == []
 
 
 @pytest.mark.parametrize("tail", ["", FLOW, "[workload]\nroam = [2]\n", '[node]\nrecovery = "combined"\ngossip_interval = 2\n'])

@@ -43,6 +43,8 @@ def test_times_since_1970_are_said_with_what_shifts_them(tmp_path):
     ("x.movements", "0 1 1 5 9 9 60 9 9\n", "start = 6", "the last host did so at 5 s"),
     ("x.movements", "#2D\n0 1 1 10 1 1 10 9 9 60 9 9\n", "", "hosts jump 1 times"),
     ("x.movements", "0 1 1 10 1 9000 60 2 2\n", "", "moves at 900 m/s"),
+    ("x.movements", "0 100 200 60000 160 200\n", "", "nobody is faster than 0.001 m/s (host 0)"),
+    ("x.movements", "0 0 0 60 90 0\n0 9 0 60 9 9\n0 5000 0 60 5000 9\n", "", "host 2 is out of range of everybody throughout the run"),
     ("x.movements", "0 7.09 50.7 60 7.1 50.71\n", "", "not in degrees"),
     ("x.movements", "0\n1\n1\n0\n20\n1\n1\n2\n60\n9\n9\n0\n".replace("20", "10"), "", "1 of 1 hosts are absent at times"),
     ("x.tcl", FIRST + '$ns_ at 50 "$node_(0) setdest 9 9 1"\n', "", "nobody moves in this run: the first host does so at 50 s"),
