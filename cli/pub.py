@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Mapping
 
 from cli.hosts import add_node, control_of
 
+LONGEST_SHOWN = 60  # characters of what was typed
 HELP = "publish an event through this host's node"
 
 
@@ -23,6 +25,8 @@ def run(args: argparse.Namespace) -> int:
     from node.client import Client, ClientError
 
     attributes = parse_attributes(args.attributes)
+    for note in doubts(attributes):
+        print(f"roamcast: {note}", file=sys.stderr)
     try:
         with Client(control_of(args)) as client:
             print(client.publish(attributes, synced=args.synced))
@@ -34,9 +38,32 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def doubts(attributes: Mapping[str, object]) -> Iterator[str]:
+    """What somebody may have meant otherwise: no filter for a number matches a text."""
+    import json
+
+    for name, value in attributes.items():
+        if not isinstance(value, str) or len(value) > LONGEST_SHOWN:
+            continue
+        if value.startswith("="):
+            yield f"{name}={value} is the text {json.dumps(value)}; {name}{value} is the one without the second ="
+        try:
+            typed = isinstance(json.loads(value), int | float)
+        except (ValueError, RecursionError):
+            typed = False
+        if typed:
+            what = f"the value {value.strip()}" if value.strip() in ("true", "false") else "the number"
+            yield f"{name}={value} is a text; {name}:={value.strip()} is {what}"
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN - 3] + "..."
+
+
 def parse_attributes(words: list[str]) -> dict[str, str | int | float | bool]:
     """`name=text` and `name:=value` with a JSON number, true or false. Raises UserError."""
     import json
+    import math
 
     from cli.errors import UserError
 
@@ -46,7 +73,8 @@ def parse_attributes(words: list[str]) -> dict[str, str | int | float | bool]:
         typed = name.endswith(":")
         name = name.removesuffix(":") if typed else name
         if not equals or not name:
-            raise UserError(f"{word}: not an attribute; write {word or 'name'}=TEXT or {word or 'name'}:=NUMBER")
+            meant = _shown(word.strip("=:") if not name else word) or "name"
+            raise UserError(f"{_shown(word)}: not an attribute; write {meant}=TEXT or {meant}:=NUMBER")
         if name in attributes:
             raise UserError(f"{name}: given twice; an event has one value a name")
         value = text
@@ -55,7 +83,9 @@ def parse_attributes(words: list[str]) -> dict[str, str | int | float | bool]:
                 value = json.loads(text)
             except (ValueError, RecursionError):
                 value = None
+            if isinstance(value, float) and not math.isfinite(value):
+                raise UserError(f"{_shown(word)}: a number is finite; give another, or text as {_shown(name)}={_shown(text)}")
             if not isinstance(value, int | float):
-                raise UserError(f"{word}: := takes a number, true or false; for text write {name}={text}")
+                raise UserError(f"{_shown(word)}: := takes a number, true or false; for text write {_shown(name)}={_shown(text)}")
         attributes[name] = value
     return attributes

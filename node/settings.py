@@ -9,6 +9,7 @@ A scenario may stand in its place; of that only the table [node] counts.
 from __future__ import annotations
 
 import ipaddress
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -21,6 +22,8 @@ from node.config import NodeConfig
 from node.ids import NodeId
 
 MEGABYTE = 10**6
+MOST_BYTES = 12 << 20  # of the file, which may be a scenario
+MOST = 2**63  # of a whole number; larger ones are no float
 DISK = (1, 10**7)  # MB
 FAMILIES = ("ipv4", "ipv6")
 OWN = {"id": int, "interface": str, "address": str, "family": str, "broadcast": str, "port": int, "control": str,
@@ -69,14 +72,22 @@ class File:
 def read(path: Path) -> File:
     """The file's settings, each checked by itself. Raises SettingsError."""
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        if path.exists() and not path.is_file() and not path.is_dir():  # a pipe would wait, a device never end
+            raise SettingsError(f"{path}: not a file; give the file that says how this node is set up")
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise SettingsError(f"{path}: more than {MOST_BYTES >> 20} MiB; give the file that says how this node is set up")
+        document = tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n"))
+    except RecursionError:
+        raise SettingsError(f"{path}: lists or tables inside each other too deeply; no key takes that") from None
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}; give the file that says how this node is set "
                             "up") from None
     except ValueError as error:  # no UTF-8, no TOML
         raise SettingsError(f"{path}: not a TOML file: {error}") from None
     config = _config(path, _table(path, document, "node"))
-    if "run" in document or "hosts" in document:
+    if isinstance(document.get("run"), dict) or isinstance(document.get("hosts"), dict):
         return File({}, None, config, scenario=True)
     keys = {key: value for key, value in document.items() if key not in ("node", "radio")}
     _known(path, "", keys, OWN, ("node", "radio"))
@@ -119,7 +130,9 @@ def clash(keys: Mapping[str, object]) -> tuple[str, str, str] | None:
     paths: dict[Path, str] = {}
     for key in PATHS:
         if keys.get(key) is not None:
-            path = Path(keys[key]).absolute()
+            if str(keys[key]).startswith("~") or "\0" in str(keys[key]):
+                return key, repr(str(keys[key])), "a path written out; `~` is a word of the shell"
+            path = Path(os.path.realpath(keys[key]))
             if path in paths:
                 return key, str(keys[key]), f"another path than {paths[path]}"
             paths[path] = key
@@ -174,6 +187,8 @@ def _config(path: Path, table: Mapping[str, object]) -> NodeConfig:
             raise SettingsError(f"{path}: node.{key}: no such "
                                 f"key{f'; did you mean {near[0]}?' if near else ''}")
         wanted = type(defaults[key])
+        if type(value) is int and abs(value) > MOST:
+            raise SettingsError(f"{path}: node.{key}: found a whole number beyond 2**63; a smaller one")
         if wanted is float and type(value) is int:
             value = float(value)
         if type(value) is not wanted:

@@ -6,7 +6,6 @@ for the schema to find.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +17,8 @@ from topologies.problems import HOST_LISTS, MOST_TOLD, key_text, line, one_line,
 from topologies.run import NAME
 
 Tables = dict[str, Any]
+LISTS = ("hosts", "link", "roam")  # of hosts; the schema tells of anything else
+MOST = 1e15  # of what is calculated with here; a whole number of TOML can be larger than any float
 
 
 def defaults(
@@ -28,9 +29,7 @@ def defaults(
     run.setdefault("name", one_line(path.stem)[:64] or "scenario")
     duration, warm_up, deadline = run.get("duration"), run.get("warm_up", 0.0), run.get("deadline", 10.0)
     if "window" not in run:
-        numbers = all(
-            type(value) in (int, float) and math.isfinite(value) for value in (duration, warm_up, deadline)
-        )
+        numbers = all(type(value) in (int, float) and abs(value) <= MOST for value in (duration, warm_up, deadline))
         run["window"] = [float(warm_up), float(duration - deadline)] if numbers else [0.0, 0.0]
     radio, node = _table(tables, "radio"), _table(tables, "node")
     for rate in ("base_rate", "data_rate"):

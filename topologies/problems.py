@@ -108,6 +108,8 @@ def _tell(path: Path | str, problem: dict, schema: type[BaseModel]) -> str:
         return line(path, f"{key}.model", show(model), f"one of {_or(names)}, {nearest(str(model), names)}")
     if kind == "int_type" and [part for part in problem["loc"] if isinstance(part, str)][-1] in HOST_KEYS:
         return line(path, key, found, "a host, by id or name")
+    if kind == "tuple_type" and isinstance(problem["input"], dict):
+        return line(path, key, "one table", f"a list of tables, each under [[{key}]]")
     return line(path, key, found, _cure(kind, context))
 
 

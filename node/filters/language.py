@@ -84,9 +84,17 @@ def check_attributes(attributes: Attributes) -> None:
         kind = type(value)
         if kind is str:
             if len(value) > MAX_VALUE or not value.isascii():
-                check_value(value)
+                _check_value_of(name, value)
         elif kind is not bool and (kind is not int or not -MAX_INTEGER <= value <= MAX_INTEGER):
-            check_value(value)
+            _check_value_of(name, value)
+
+
+def _check_value_of(name: str, value: object) -> None:
+    """As check_value, and the error names the attribute."""
+    try:
+        check_value(value)
+    except FilterError as error:
+        raise FilterError(f"attribute {quoted(name)}: {error}") from None
 
 
 def attributes_as_record(attributes: Attributes) -> list[dict]:

@@ -5,6 +5,7 @@ Real daemons in network namespaces, as in test_daemon.
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -186,6 +187,13 @@ BAD = {  # what node.toml says, what the error names
     "id = 1\n": ("interface: not found", "wlan0"),
     'interface = "lo"': ("id: not found", "--id 1"),
     "id = ": ("not a TOML file", ""),
+    'id = 1\nrun = "here"': ("run: no such key", ""),
+    "id = " + "[" * 5000 + "]" * 5000: ("too deeply", ""),
+    f"[node]\nhello_interval = {'9' * 400}": ("node.hello_interval: found a whole number beyond 2**63", "smaller"),
+    f"[node]\nhello_losses = -{'9' * 400}": ("node.hello_losses: found a whole number beyond 2**63", "smaller"),
+    'id = 1\ninterface = "lo"\ncontrol = "~/node.sock"': ("control: found '~/node.sock'", "a path written out"),
+    'id = 1\ninterface = "lo"\nrecords = "a\\u0000b"': ("records: found 'a\\x00b'", "a path written out"),
+    'id = 1\ninterface = "lo"\nrecords = "a"\njournal = "b/../a"': ("journal", "another path than records"),
 }
 
 
@@ -209,6 +217,17 @@ def _parsed(*arguments: str):
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     return parser.parse_args(arguments)
+
+
+def test_a_file_of_another_system_is_read_as_well(tmp_path):
+    (tmp_path / "node.toml").write_bytes(b"\xef\xbb\xbfid = 1\r\ninterface = 'lo'\r\n")
+    assert read(tmp_path / "node.toml").keys == {"node": 1, "interface": "lo"}
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "node.toml")
+    with pytest.raises(SettingsError, match="not a file"):
+        read(tmp_path / "node.toml")
 
 
 @pytest.mark.parametrize("key", [item.name for item in fields(NodeConfig) if type(item.default) is str])

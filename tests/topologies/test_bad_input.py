@@ -38,11 +38,22 @@ def _faults(*faults: tuple[float, str, str]) -> str:
     return "".join(f'[[faults]]\nat = {at}\n{struck}\naction = "{action}"\n' for at, struck, action in faults)
 
 
+HUGE = "9" * 400  # beyond any float
+
 ONE_PROBLEM = [
     # wrong types
     ({"run": 'duration = "60"'}, 'run.duration: found "60"; a number'),
     ({"run": "duration = 60\njournal = 1"}, "run.journal: found 1; true or false"),
     ({"run": "duration = 60\nseed = 1.5"}, "run.seed: found 1.5; a whole number"),
+    ({"run": f"duration = {HUGE}"}, f"run.duration: found {HUGE[:57]}...; a number"),
+    ({"run": f"duration = 60\nwarm_up = {HUGE}"}, "run.warm_up: found 999"),
+    ({"run": f"duration = 60\ndeadline = {HUGE}"}, "run.deadline: found 999"),
+    ({"node": f"hello_interval = {HUGE}"}, "node.hello_interval: found 999"),
+    ({"tail": '[[workload.publish]]\nhosts = "all"\nevent = { a = 1 }\n'}, 'workload.publish[0].hosts: found "all"; a list, [..]'),
+    ({"tail": "[[workload.publish]]\nhosts = 1\nevent = { a = 1 }\n"}, "workload.publish[0].hosts: found 1; a list, [..]"),
+    ({"workload": 'roam = "all"'}, 'workload.roam: found "all"; a list, [..]'),
+    ({"tail": "[faults]\nat = 5\nhost = 1\naction = 'crash'\n"}, "faults: found one table; a list of tables, each under [[faults]]"),
+    ({"tail": "[workload.publish]\nevent = { a = 1 }\n"}, "workload.publish: found one table; a list of tables, each under [[workload.publish]]"),
     ({"run": "duration = 60\nname = 3"}, "run.name: found 3; a text in quotes"),
     ({"run": "duration = inf"}, "run.duration: found Infinity; a finite number"),
     ({"run": "duration = 60\nwarm_up = true"}, "run.warm_up: found true; a number"),
