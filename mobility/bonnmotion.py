@@ -36,6 +36,7 @@ from mobility.trajectory import Trajectory
 LEAVES, RETURNS = 2.0, 1.0
 _AT_ONCE = 1 << 20  # characters of a line that are split at once; more would take memory with their words
 _DIMENSIONS = re.compile(r"\s*#\s*([23])\s*D\b", re.IGNORECASE)
+_BEYOND = 1.1  # times the area's side; groups and maps may go a little beyond it
 _FIRST = 40  # lines by which a table of another format is told
 
 
@@ -59,6 +60,8 @@ class _Parameters:
     duration: float | None = None
     nodes: int | None = None
     dimensions: int | None = None
+    area: tuple[float | None, float | None] = (None, None)  # m
+    idle: bool = False  # the file is there, and holds nothing of this
 
 
 def read(path: Path, dimensions: int | None = None) -> Movement:
@@ -96,6 +99,7 @@ def read(path: Path, dimensions: int | None = None) -> Movement:
         )
     last = max(t.times[-1] for t in trajectories)
     notes += _partial(trajectories, last if parameters.duration is None else -math.inf)
+    notes += _beside(trajectories, parameters)
     names = [str(k) for k in range(len(trajectories))]
     if parameters.duration is None:
         return Movement(names, trajectories, last, notes,
@@ -118,6 +122,17 @@ def _partial(trajectories: list[Trajectory], last: float) -> Iterator[str]:
     if early:
         yield (f"{len(early)} of {len(trajectories)} hosts end before the last (host {min(early)[1]} at "
                f"{min(early)[0]:.15g} s): they stand at their last place from then on")
+
+
+def _beside(trajectories: list[Trajectory], parameters: _Parameters) -> Iterator[str]:
+    """Parameters that may be those of another run."""
+    if parameters.idle:
+        yield f"nothing of {parameters.path.name} beside it is read: no line nn=, duration= or J= in it"
+    for axis, (name, most) in enumerate(zip("xy", parameters.area)):
+        farthest = max(float(t.points[:, axis].max()) for t in trajectories)
+        if most is not None and farthest > most * _BEYOND:
+            yield (f"hosts go as far as {name} = {farthest:.15g} m, and {parameters.path.name} beside it says {name}={most:.15g}: is it "
+                   "of the same run?")
 
 
 def _take(path: Path) -> _Lines:
@@ -299,11 +314,17 @@ def _parameters(path: Path) -> _Parameters:
         for number, line in enumerate(read_lines(beside), 1):
             key, _, value = (part.strip() for part in line.partition("="))
             key = key.lower()
-            if key in ("duration", "nn", "j"):
+            if key in ("duration", "nn", "j", "x", "y"):
                 if found.setdefault(key, value) != value:
                     raise TraceError(beside, number, f"{key} a second time, with another value; one of them")
     return _Parameters(beside, _declared_duration(beside, found.get("duration")),
-                       _declared_nodes(beside, found.get("nn")), _declared_dimensions(beside, found.get("j")))
+                       _declared_nodes(beside, found.get("nn")), _declared_dimensions(beside, found.get("j")),
+                       (_side(found.get("x")), _side(found.get("y"))), beside.is_file() and not found)
+
+
+def _side(text: str | None) -> float | None:
+    """A side of the area; only compared with, so what is no number says nothing."""
+    return float(text) if text is not None and _is_number(text) and 0 < float(text) <= FARTHEST else None
 
 
 def _declared_duration(beside: Path, text: str | None) -> float | None:

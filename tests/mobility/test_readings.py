@@ -278,6 +278,18 @@ def test_params_beside_a_file_of_another_name(tmp_path, beside):
     assert _read(tmp_path, "0 1 2\n", "x.txt", format="bonnmotion").duration == 77.0
 
 
+@pytest.mark.parametrize(("params", "told"), [
+    ("x=200.0\ny=200\n", ["hosts go as far as x = 3000 m, and x.params beside it says x=200: is it of the same run?"]),
+    ("x=3000\ny=2\nduration=20\n", ["hosts go as far as y = 3 m, and x.params beside it says y=2: is it of the same run?"]),
+    ("duration: 12\nnn: 5\n", ["nothing of x.params beside it is read: no line nn=, duration= or J= in it"]),
+    ("x=3000\ny=3\nnn=1\n", []),
+    ("x=wide\n", []),
+])
+def test_params_that_may_be_of_another_run_are_said(tmp_path, params, told):
+    (tmp_path / "x.params").write_text(params)
+    assert list(_read(tmp_path, "0 1 2 20 3000 3\n", "x.movements").notes) == told
+
+
 def test_hosts_that_come_late_or_end_early_are_said(tmp_path):
     notes = _read(tmp_path, "0 1 1 90 5 5\n20 1 1 90 5 5\n0 1 1 30 5 5\n0 4 4\n", "x.movements").notes
     assert len(notes) == 2
