@@ -30,6 +30,8 @@ def run(args: argparse.Namespace) -> int:
     if args.journal.parent.name == "journals" and (told := whose(args.journal)):
         print(f"roamcast: {told}", file=sys.stderr)
     until = float("inf") if args.until is None else args.until
+    if not until >= 0:
+        raise UserError(f"--until {until:g}: it takes a number of seconds from 0 on")
     try:
         replayed = _until(replay(args.journal), until)
         if args.check is not None:

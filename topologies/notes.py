@@ -28,6 +28,7 @@ MOST_NAMED = 8  # hosts in one line
 MOST_INSTANTS = 200_000  # of explicit events that are looked at
 FEWEST = 0.1  # neighbors of a host, or subscribers of an event, on average: below, next to nothing happens
 FRAME = 2e-4  # s: of a frame on the air, whatever it carries
+SLOW_RATE = 1e5  # bit/s; less is more likely kbit/s, as no radio for such a network is so slow
 RATES_OF_80211A = (6e6, 9e6, 12e6, 18e6, 24e6, 36e6, 48e6, 54e6)  # bit/s
 MANY_AT_ONCE = 3  # hosts that publish at one instant, from which on it is said: two wait for each other, and that is all
 
@@ -94,6 +95,12 @@ def _radio(scenario: Scenario) -> Iterator[str]:
     if radio.delay >= scenario.run.deadline:
         yield (f"radio.delay: {radio.delay:g} s with run.deadline = {scenario.run.deadline:g}, so that no event is in time; a "
                "longer deadline or a shorter delay")
+    elif scenario.node.tree != "none" and 2 * radio.delay >= scenario.node.request_wait:
+        yield (f"radio.delay: {radio.delay:g} s each way, and node.request_wait = {scenario.node.request_wait:g} s is over before an answer comes, "
+               "so that no tree grows; delays are in s")
+    for key in ("base_rate", "data_rate"):
+        if getattr(radio, key) < SLOW_RATE:
+            yield f"radio.{key}: {getattr(radio, key):g} bit/s, with which 100 bytes take {800 / getattr(radio, key):.2g} s; rates are in bit/s"
     world = scenario.run.world
     for key in ("base_rate", "data_rate") if world == "hwsim" else ("base_rate",) if world == "mininet" else ():
         if (rate := getattr(radio, key)) not in RATES_OF_80211A:

@@ -65,10 +65,15 @@ def _read(lines: Iterable[str]) -> dict[str, dict]:
             if not line.strip():
                 continue
             try:
-                given = json.loads(line)
+                given = json.loads(line, object_pairs_hook=lambda pairs: _once(number, pairs))
                 key, values = given["key"], dict(given["parameters"])
+            except OverlayError:
+                raise
             except (ValueError, KeyError, TypeError, RecursionError):
                 raise OverlayError(f"line {number}: no JSON object with key and parameters: {line[:60]!r}") from None
+            if more := [name for name in given if name not in ("key", "parameters")]:
+                raise OverlayError(f"line {number}: found {more[0][:60]!r} beside key and parameters; what a run is given stands "
+                                   "in parameters")
             if not isinstance(key, str) or not _KEY.fullmatch(key):
                 raise OverlayError(f"line {number}: key: found {str(key)[:60]!r}; the name of a file without a folder: up "
                                    "to 100 letters, digits, _, . and -")
@@ -77,6 +82,16 @@ def _read(lines: Iterable[str]) -> dict[str, dict]:
             found[key] = values
     except UnicodeDecodeError:
         raise OverlayError(f"line {number + 1}: not text in UTF-8; give a line of JSON a run") from None
+    return found
+
+
+def _once(number: int, pairs: list[tuple[str, object]]) -> dict:
+    """An object of JSON, which takes a name twice without a word. Raises OverlayError."""
+    found: dict[str, object] = {}
+    for name, value in pairs:
+        if name in found:
+            raise OverlayError(f"line {number}: found {name[:60]!r} twice; one of them")
+        found[name] = value
     return found
 
 

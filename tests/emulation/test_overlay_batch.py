@@ -24,6 +24,9 @@ from tests.cli.command import ENVIRONMENT, roamcast
     *((f'{{"key": {key}, "parameters": {{}}}}'.encode(), "line 2: key: found .* the name of a file without a folder") for key in (
         '"../out"', '"/etc/passwd"', '"a/b"', '""', '"."', '".."', '"a\\u0000b"', '"a\\nended b"', '"\\ud800"', "[1]", "1", "null",
         '"' + 300 * "k" + '"')),
+    (b'{"key": "b", "parameters": {"rate": 1, "rate": 2}}', "line 2: found 'rate' twice"),
+    (b'{"key": "b", "key": "c", "parameters": {}}', "line 2: found 'key' twice"),
+    (b'{"key": "b", "parameters": {}, "seed": 5}', "line 2: found 'seed' beside key and parameters"),
     (b'{"key": "a", "parameters": {}}', "line 2: key: found 'a' again"),
 ])
 def test_of_a_batch_with_a_bad_line_nothing_is_run(tmp_path, line, said):
