@@ -27,11 +27,14 @@ MOST_ALIKE = 3  # notes of one kind that are told one by one
 MOST_NAMED = 8  # hosts in one line
 MOST_INSTANTS = 200_000  # of explicit events that are looked at
 FEWEST = 0.1  # neighbors of a host, or subscribers of an event, on average: below, next to nothing happens
+MOST_COARSE = 0.1  # share of the measured time that one record of traffic may span
+LEAST_CACHE = 64  # bytes: no event with its header takes less
 FRAME = 2e-4  # s: of a frame on the air, whatever it carries
 SLOW_RATE = 1e5  # bit/s; less is more likely kbit/s, as no radio for such a network is so slow
 RATES_OF_80211A = (6e6, 9e6, 12e6, 18e6, 24e6, 36e6, 48e6, 54e6)  # bit/s
 MANY_AT_ONCE = 3  # hosts that publish at one instant, from which on it is said: two wait for each other, and that is all
 
+DEVIATIONS = 4  # of shadowing and fading, beyond which nothing is received by luck
 FAR_REFERENCE = 10.0  # m
 MOST_FOLLOWED = 1_000_000  # hosts times s of a movement in which it is looked who meets whom
 
@@ -67,6 +70,14 @@ def half_range(radio: LogDistanceRadio, sensitivity: float) -> float:
     """m within which more than half of the frames are received, over all shadowing and fading."""
     margin = radio.tx_power - radio.reference_loss - sensitivity
     return radio.reference_distance * 10.0 ** (max(margin, 0.0) / (10.0 * radio.exponent))
+
+
+def farthest(radio: object) -> tuple[float, str]:
+    """m beyond which next to no frame is received, and how to say it."""
+    if not isinstance(radio, LogDistanceRadio):
+        return radio.range, f"radio.range = {radio.range:g} m"
+    most = half_range(radio, radio.sensitivity - DEVIATIONS * math.hypot(radio.shadowing, radio.fading))
+    return most, f"next to nothing is received beyond {most:.0f} m"
 
 
 def _reach(radio: object) -> Iterator[str]:
@@ -158,10 +169,13 @@ def _plans(scenario: Scenario) -> bool:
 def _places(scenario: Scenario) -> Iterator[str]:
     """Static places that cannot have been meant, and hosts that nobody can hear."""
     motion = scenario.mobility
-    if isinstance(motion, RandomWaypoint) and not isinstance(scenario.radio, LogDistanceRadio) and len(scenario.names) > 1:
-        near = (len(scenario.names) - 1) * math.pi * scenario.radio.range ** 2 / (motion.area[0] * motion.area[1])
+    radio = scenario.radio
+    if isinstance(motion, RandomWaypoint) and len(scenario.names) > 1:
+        disk = not isinstance(radio, LogDistanceRadio)
+        reach = radio.range if disk else half_range(radio, radio.sensitivity)
+        near = (len(scenario.names) - 1) * math.pi * reach ** 2 / (motion.area[0] * motion.area[1])
         if near < FEWEST:
-            yield (f"radio.range: {scenario.radio.range:g} m in an area of {motion.area[0]:g} m x {motion.area[1]:g} m gives a host "
+            yield (f"{'radio.range' if disk else 'radio'}: {reach:.5g} m in an area of {motion.area[0]:g} m x {motion.area[1]:g} m gives a host "
                    f"{near:.2g} neighbors on average")
     if not isinstance(motion, Static):
         return
@@ -175,12 +189,11 @@ def _places(scenario: Scenario) -> Iterator[str]:
     points = np.array(motion.positions)
     if 0 < (size := float(np.ptp(points[:, :2], axis=0).max())) < replay.SMALLEST:
         yield f"mobility.positions: all hosts stay within {size:.3g} m; places are in m, not in degrees"
-    if isinstance(scenario.radio, LogDistanceRadio):
-        return
+    most, said = farthest(radio)
     nearest = cKDTree(points).query(points, k=2)[0][:, 1]
-    if len(alone := np.flatnonzero(nearest > scenario.radio.range)):
+    if len(alone := np.flatnonzero(nearest > most)):
         yield (f"mobility.positions: {named(scenario, alone.tolist())} {'is' if len(alone) == 1 else 'are'} out of range of everybody "
-               f"(radio.range = {scenario.radio.range:g} m, the nearest at {nearest[alone].min():g} m)")
+               f"({said}, the nearest at {nearest[alone].min():g} m)")
 
 
 def _model(scenario: Scenario) -> Iterator[str]:
@@ -200,26 +213,27 @@ def _model(scenario: Scenario) -> Iterator[str]:
 def _meetings(scenario: Scenario) -> Iterator[str]:
     """Hosts of a trace that nobody ever hears, and what is said of links between hosts that never hear each other."""
     count, radio, duration = len(scenario.names), scenario.radio, scenario.run.duration
-    if isinstance(radio, LogDistanceRadio) or isinstance(scenario.mobility, RandomWaypoint) or not 1 < count <= MOST_FOLLOWED / duration:
+    if isinstance(scenario.mobility, RandomWaypoint) or not 1 < count <= MOST_FOLLOWED / duration:
         return
     links = {f"radio.links[{k}]": (link.from_, link.to) for k, link in enumerate(radio.links)}
     links |= {f"faults[{k}]": fault.link for k, fault in enumerate(scenario.faults) if isinstance(fault, LinkFault)}
     if not links and not isinstance(scenario.mobility, Trace):
         return
+    most, said = farthest(radio)
     try:
-        contacts = scenario.movement().contacts(radio.range, 0.0, duration)
+        contacts = scenario.movement().contacts(most, 0.0, duration)
     except (TooDense, TraceError):
         return
     if isinstance(scenario.mobility, Trace):
         met = set(contacts.i.tolist()) | set(contacts.j.tolist())
         if alone := [host for host in range(count) if host not in met]:
             yield (f"mobility.trace: {named(scenario, alone)} {'is' if len(alone) == 1 else 'are'} out of range of everybody throughout the "
-                   f"run (radio.range = {radio.range:g} m)")
+                   f"run ({said})")
     pairs = set(zip(contacts.i.tolist(), contacts.j.tolist())) if links else set()
     for key, (one, other) in links.items():
         if (min(one, other), max(one, other)) not in pairs:
-            yield (f"{key}: {named(scenario, (one, other))} are out of range of each other throughout the run (radio.range = "
-                   f"{radio.range:g} m), so it changes nothing")
+            yield (f"{key}: {named(scenario, (one, other))} are out of range of each other throughout the run "
+                   f"({said}), so it changes nothing")
 
 
 def _trace(scenario: Scenario) -> Iterator[str]:
@@ -388,10 +402,20 @@ def _node(scenario: Scenario) -> Iterator[str]:
     if node.tree != "none" and node.channel_give_up <= node.rto_initial:
         yield (f"node.channel_give_up: {node.channel_give_up:g} s, and the first retransmission comes after rto_initial = "
                f"{node.rto_initial:g}: a link ends at the first loss")
+    if node.tree != "none" and node.leader_interval >= duration:
+        yield (f"node.leader_interval: {node.leader_interval:g} s in a run of {duration:g} s: leaders are not heard of, and trees that "
+               "meet hardly become one")
+    warm_up = scenario.run.warm_up
+    if warm_up and node.traffic_interval > (duration - warm_up) * MOST_COARSE:
+        yield (f"node.traffic_interval: {node.traffic_interval:g} s, and {duration - warm_up:g} s are measured: what is sent counts at the end of "
+               f"such a span, so that some of the warm-up ({warm_up:g} s) counts as sent after it")
     if node.recovery == "none":
         return
-    if node.cache_bytes == 0:
-        yield "node.cache_bytes: 0, so no event is kept for others and node.recovery brings none back"
+    if node.cache_bytes < LEAST_CACHE:
+        yield f"node.cache_bytes: {node.cache_bytes}, so hardly an event is kept for others and node.recovery brings none back"
+    if node.cache_lifetime < node.gossip_interval:
+        yield (f"node.cache_lifetime: {node.cache_lifetime:g} s is less than a round (gossip_interval = {node.gossip_interval:g} s): most events "
+               "are gone before they are asked for")
     if node.gossip_interval >= duration:
         yield f"node.gossip_interval: {node.gossip_interval:g} s in a run of {duration:g} s: there is no round"
     elif node.lost_patience < node.gossip_interval:
@@ -413,6 +437,10 @@ def _faults(scenario: Scenario) -> Iterator[str]:
     for (host, at), times in twice.items():
         if times > 1:
             yield f"faults: {times} strike {scenario.naming.who(host)} at one instant, {at:g} s, in the order in which they stand"
+    links = Counter((frozenset(fault.link), fault.at) for fault in scenario.faults if isinstance(fault, LinkFault))
+    for (link, at), times in links.items():
+        if times > 1:
+            yield f"faults: {times} strike the link between {named(scenario, sorted(link))} at one instant, {at:g} s, in the order in which they stand"
     cut = {(link.from_, link.to) for link in scenario.radio.links if link.loss >= 1}
     for k, fault in enumerate(scenario.faults):
         if isinstance(fault, LinkFault) and {fault.link, fault.link[::-1]} <= cut:

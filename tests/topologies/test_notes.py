@@ -29,6 +29,7 @@ def fault(at: float, host: int, action: str) -> str:
     return f'[[faults]]\nat = {at}\nhost = {host}\naction = "{action}"\n'
 
 
+LOG = '[radio]\nmodel = "log_distance"\n'
 FAR = "[mobility]\npositions = [[0, 0], [100, 0], [200, 0]]\n"
 
 ODD = [  # what is odd about it, the key that the note begins with
@@ -108,6 +109,16 @@ ODD = [  # what is odd about it, the key that the note begins with
     ({"tail": FLOW + WANT + "until = 30"}, "workload.subscribe[0] and [1]: host 0 subscribes to a > 1 twice at a time; it holds once, and is taken back"),
     ({"tail": fault(5, 1, "start")}, 'faults: host 1 is not there before the first "start"'),
     ({"tail": fault(5, 1, "crash") + fault(5, 1, "start")}, "faults: 2 strike host 1 at one instant"),
+    ({"tail": "[[faults]]\nat = 5\nlink = [0, 1]\naction = 'cut'\n[[faults]]\nat = 5\nlink = [1, 0]\naction = 'restore'\n"},
+     "faults: 2 strike the link between hosts 0, 1 at one instant"),
+    ({"mobility": "[mobility]\npositions = [[0, 0], [90, 0], [5000, 0]]", "tail": LOG}, "mobility.positions: host 2 is out of range of everybody"),
+    ({"mobility": "[mobility]\narea = [90000, 90000]", "tail": LOG}, "radio: 195.88 m in an area of 90000 m"),
+    ({"mobility": "[mobility]\npositions = [[0, 0], [900, 0], [1800, 0]]", "tail": LOG + "[[radio.links]]\nfrom = 0\nto = 2\nloss = 0.5"},
+     "radio.links[0]: hosts 0, 2 are out of range of each other throughout the run (next to nothing"),
+    ({"tail": '[node]\nrecovery = "push"\ncache_bytes = 10'}, "node.cache_bytes: 10"),
+    ({"tail": '[node]\nrecovery = "push"\ncache_lifetime = 0.01'}, "node.cache_lifetime: 0.01 s is less than a round"),
+    ({"tail": "[node]\nleader_interval = 60"}, "node.leader_interval: 60 s in a run of 60 s"),
+    ({"run": "warm_up = 20", "tail": "[node]\ntraffic_interval = 30"}, "node.traffic_interval: 30 s, and 40 s are measured"),
     ({"tail": FLOW + fault(7, 0, "crash") + fault(21, 0, "start")}, "workload.publish[0]: 3 of its events fall into times when host 0 is down"),
     ({"tail": "".join(f"[[radio.links]]\nfrom = {a}\nto = {1 - a}\nloss = 1\n" for a in (0, 1)) + '[[faults]]\nat = 5\nlink = [0, 1]\naction = "cut"'},
      "faults[0]: no frame passes between hosts 0, 1 anyway"),
