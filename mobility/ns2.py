@@ -215,6 +215,12 @@ def _remarks(script: _Script, zero_speed: str, last: float) -> list[str]:
         legs = sum(len(node.legs) for node in nodes.values())
         notes.append(f'{script.still} of {legs} setdest have speed 0 and lead elsewhere: they stop the node, as in '
                      'ns-2; zero_speed = "jump" has it jump there, as in CORE')
+    if script.high and (low := [name for name, node in nodes.items() if node.place[2] is None]):
+        notes.append(f"{_some(low)} without Z_, while others have one: taken as 0, as ns-2 does")
+    widths = {len(leg[1]) for node in nodes.values() for leg in node.legs}
+    if len(widths) > 1:
+        notes.append("some setdest have three numbers and some four: three are x y speed, four are x y "
+                     + ("z speed, as the file has Z_" if script.high else "speed status"))
     lasts = [leg[1][3] for node in nodes.values() for leg in node.legs if len(leg[1]) == 4]
     if script.high and 0 in lasts and all(last in _STATUS for last in lasts):
         notes.append("setdest of four numbers are x y z speed, as the file has Z_; all these speeds are 0, 1 or 2, as a status "

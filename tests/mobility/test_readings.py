@@ -336,6 +336,17 @@ def test_a_status_beside_heights_is_said(tmp_path):
     assert _read(tmp_path, high).notes == ()
 
 
+def test_heights_of_some_are_said(tmp_path):
+    high = FIRST + "$node_(0) set Z_ 3\n"
+    leg = '$ns_ at 1 "$node_(0) setdest 5 6 {}"\n'
+    [note] = _read(tmp_path, f"{high}$node_(1) set X_ 1\n$node_(1) set Y_ 1\n").notes
+    assert "1 host (1) without Z_, while others have one" in note
+    [note] = _read(tmp_path, high + leg.format("1") + leg.format("9 1.5")).notes
+    assert "three are x y speed, four are x y z speed" in note
+    notes = _read(tmp_path, FIRST + leg.format("1") + leg.format("9 1")).notes
+    assert any("three are x y speed, four are x y speed status" in note for note in notes)
+
+
 def test_packed_params_count_too(tmp_path):
     mobility.textfile.write_text(tmp_path / "x.params.gz", "nn=2\n")
     assert "1 nodes, but nn=2 in x.params.gz" in _refused(tmp_path, "0 1 1 60 9 9\n", "x.movements")
