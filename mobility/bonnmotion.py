@@ -78,7 +78,7 @@ def read(path: Path, dimensions: int | None = None) -> Movement:
     if lines.singles:
         if told == 3:
             raise TraceError(path, None, "one number a line (DisasterArea) in 3D; DisasterArea is `t x y status`")
-        trajectories = _disaster_area(path, lines)
+        trajectories = _disaster_area(path, lines, parameters)
         notes.append("one number a line is read as DisasterArea's dialect, `t x y status`, with a new node "
                      "wherever t falls")
     elif lines.rows:
@@ -275,7 +275,7 @@ def _is_number(word: str) -> bool:
     return word.isascii() and "_" not in word
 
 
-def _disaster_area(path: Path, lines: _Lines) -> list[Trajectory]:
+def _disaster_area(path: Path, lines: _Lines, parameters: _Parameters) -> list[Trajectory]:
     values = np.frombuffer(lines.singles, dtype=np.float64)
     if len(values) % 4:
         raise NotUnderstood(
@@ -288,6 +288,12 @@ def _disaster_area(path: Path, lines: _Lines) -> list[Trajectory]:
     if len(strange):
         row = int(strange[0])
         raise NotUnderstood(path, lines.at[4 * row + 3], f"status {table[row, 3]:g}; 0, 1 or 2 (DisasterArea)")
+    at_once = np.flatnonzero((np.diff(table[:, 0]) == 0) & (np.diff(table[:, 1:3], axis=0) != 0).any(axis=1))
+    if len(at_once) and parameters.nodes is None:
+        raise TraceError(
+            path, lines.at[4 * int(at_once[0]) + 4], f"a second place at {table[at_once[0], 0]:g} s: of a node that jumps, or "
+            f"the first one of the next node; put nn=, the number of nodes, into {parameters.path.name} beside it"
+        )
     borders = np.flatnonzero(np.diff(table[:, 0]) < 0) + 1
     if len(borders) >= MOST_NODES:
         raise TraceError(path, None, f"more than {MOST_NODES} nodes; that many at most")

@@ -40,7 +40,7 @@ _AXES = ("X_", "Y_", "Z_")
 _DURATION = re.compile(r"set\s+(?:\w+\((?:duration|stop)\)|duration)\s+(\S+)")
 _COUNT = re.compile(r"set\s+\w+\(nn\)\s+(\S+)")
 # the header that setdest and CORE write; CORE's has a time
-_HEADER = re.compile(r"\s*#\s*nodes:\s*(\d{1,9}),(?:\s*max time:\s*(\d{1,9}(?:\.\d*)?)\b)?", re.IGNORECASE)
+_HEADER = re.compile(r"\s*#\s*nodes:\s*(\d{1,9}),(?:\s*max time:\s*([^,\s]+))?", re.IGNORECASE)
 _STATUS = (0, 1, 2)  # DisasterArea's
 _APART = 0.01  # m; a setdest of speed 0 to a place farther away would have moved the node
 
@@ -101,7 +101,7 @@ def _read(path: Path) -> _Script:
     script = _Script()
     for number, line in tcl.joined(path, read_lines(path)):
         if script.header is None and (match := _HEADER.match(line)):
-            script.header = int(match[1]), match[2] and float(match[2])
+            script.header = int(match[1]), match[2] and tcl.as_number(path, number, match[2])
         for said in tcl.understand(path, number, line):
             _take(path, number, said, script)
     _refuse_heights(path, script)

@@ -54,7 +54,7 @@ _NO_MOVEMENT = tuple((re.compile(sign), what) for sign, what in (
     (rf"set\s+\w+(?:\({_WORD}\))?\s+\[\s*new\s+\S+(?:\s+{_WORD})*\s*\]", "objects"),
     (r"puts\s+(?:-nonewline\s+)?(?:stdout\s+|stderr\s+)?(?:\"[^\"\[]*\"|\{[^{}]*\}|" + _WORD + ")", "output"),
     (rf"{_ID}\s+(?:start|stop|reset|halt|run|flush-trace|label|color|shape|add-mark|delete-mark)(?:\s+{_WORD})*",
-     "traffic, labels and the end"),
+     "starts and stops of traffic and nodes (all hosts are there throughout), labels, the end"),
     (rf"{_ID}\s+(?:attach|attach-agent|connect|node-config|duplex-link|simplex-link|trace-all|namtrace-all|"
      r"namtrace-all-wireless|load_flatgrid|use-newtrace)(?:\s+[^\[\]{}\";]+)?", "agents and links"),
     (rf"{_ID}\s+set\s+(?![XYZxyz]_?\s)\w+\s+{_WORD}", "settings of objects"),

@@ -30,7 +30,9 @@ def remarks(scenario: Scenario) -> Iterator[str]:
     yield from _hosts(scenario, whole)
     start = scenario.mobility.start
     yield from (f"mobility.trace: {note}" for note in _times(whole, start, start + scenario.run.duration))
+    yield from (f"mobility.trace: {note}" for note in _at_the_start(replayed.names, whole, start))
     yield from (f"mobility.trace: {note}" for note in _ways(replayed))
+    yield from (f"mobility.trace: {note}" for note in _twins(replayed))
 
 
 def _hosts(scenario: Scenario, whole: Movement) -> Iterator[str]:
@@ -67,6 +69,31 @@ def _moving(trajectory) -> tuple[float, float] | None:
     """From when to when a host moves at all (s); None for one that does not."""
     steps = np.flatnonzero((trajectory.points[1:] != trajectory.points[:-1]).any(axis=1))
     return (float(trajectory.times[steps[0]]), float(trajectory.times[steps[-1] + 1])) if len(steps) else None
+
+
+def _at_the_start(names: list[str], whole: Movement, start: float) -> Iterator[str]:
+    """Hosts with two places at the very instant at which the run begins, which its movement does not show."""
+    two = []
+    for name, way in zip(names, whole.trajectories):
+        of_then = way.points[way.times == start]
+        if len(of_then) > 1 and (of_then != of_then[-1]).any():
+            two.append(name)
+    if two:
+        yield (f"{len(two)} of {len(names)} hosts have two places at {start:.15g} s, where the run begins (the first: host {two[0]}): "
+               "they begin at the last of them")
+
+
+def _twins(replayed: Movement) -> Iterator[str]:
+    """Hosts that go the same way all the time: a line twice, more likely than two hosts."""
+    first: dict[bytes, str] = {}
+    twins = []
+    for name, way in zip(replayed.names, replayed.trajectories):
+        same = first.setdefault(way.times.tobytes() + way.points.tobytes() + way.lives.tobytes(), name)
+        if same != name:
+            twins.append((name, same))
+    if twins:
+        yield (f"{len(twins)} of {len(replayed)} hosts are where another one is at all times (the first: host {twins[0][0]}, as host "
+               f"{twins[0][1]})")
 
 
 def _ways(replayed: Movement) -> Iterator[str]:

@@ -145,6 +145,8 @@ CORE = "# nodes: 1, max time: {}, max x: 600.00, max y: 600.00\n" + FIRST + '$ns
 
 def test_the_time_in_cores_header_is_the_end(tmp_path):
     assert _read(tmp_path, CORE.format("27.000000")).duration == 27.0
+    assert _read(tmp_path, CORE.format("2.7e1")).duration == 27.0
+    assert '"long"; a number' in _refused(tmp_path, CORE.format("long"))
     shorter = _read(tmp_path, CORE.format("4"))
     assert (shorter.duration, len(shorter.notes)) == (11.0, 1)
     assert "says 4 s" in shorter.notes[0]
@@ -270,6 +272,16 @@ def test_contradictions_and_strange_numbers_are_refused(tmp_path, text, params, 
     if params:
         (tmp_path / "x.params").write_text(params + "\n")
     assert problem in _refused(tmp_path, text, "x.movements", **options)
+
+
+def test_a_second_place_at_one_time_may_be_another_node_of_disaster_area(tmp_path):
+    still_then_moving = "0\n1\n2\n0\n0\n3\n3\n0\n10\n4\n4\n0\n"  # of two nodes, or of one that jumps
+    assert ":5: a second place at 0 s" in _refused(tmp_path, still_then_moving, "x.movements")
+    assert len(_read(tmp_path, still_then_moving.replace("3\n3\n", "1\n2\n"), "x.movements")) == 1
+    (tmp_path / "x.params").write_text("nn=2\n")
+    assert "1 nodes, but nn=2" in _refused(tmp_path, still_then_moving, "x.movements")
+    (tmp_path / "x.params").write_text("nn=1\n")
+    assert len(_read(tmp_path, still_then_moving, "x.movements")) == 1
 
 
 @pytest.mark.parametrize("beside", ["x.txt.params", "x.params"])
