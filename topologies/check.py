@@ -58,6 +58,8 @@ def _run(scenario: Scenario) -> Iterator[Finding]:
     low, high = run.window
     if run.warm_up >= run.duration:
         yield "run.warm_up", f"{run.warm_up:g} in a run of {run.duration:g} s", "less than run.duration"
+    elif not low < high and (low, high) != (run.warm_up, run.duration - run.deadline):
+        yield "run.window", f"[{low:g}, {high:g}], which is empty", "the begin first, and the end after it"
     elif not low < high:
         yield (
             "run.window",
@@ -240,7 +242,10 @@ def _short_of(key: str, part: str, needs: dict[str, str], tree: str) -> Finding:
 
 def _workload(scenario: Scenario) -> Iterator[Finding]:
     workload, duration = scenario.workload, scenario.run.duration
-    if workload.subscriptions > workload.kinds:
+    if workload.subscriptions and not workload.kinds:
+        found = f"{workload.subscriptions} and no kinds; explicit events and subscriptions switch the generator off"
+        yield "workload.subscriptions", found, "workload.kinds beside it, or leave it out"
+    elif workload.subscriptions > workload.kinds:
         yield (
             "workload.subscriptions",
             f"{workload.subscriptions} of {workload.kinds} kinds",

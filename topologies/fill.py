@@ -69,6 +69,7 @@ def _hosts(path: Path, tables: Tables, read_trace: Callable) -> list[str]:
         return []
     if not given:
         hosts["count"] = 1  # until the trace tells; a trace that cannot be read is problem enough
+    named = motion["trace"]
     try:
         motion["trace"] = str((path.parent / motion["trace"]).resolve())
     except (OSError, RuntimeError, ValueError):  # symbolic links in a circle, a name too long, a zero byte
@@ -77,6 +78,9 @@ def _hosts(path: Path, tables: Tables, read_trace: Callable) -> list[str]:
         motion["format"] = mobility.format_of(motion["trace"])
         if motion["format"] is None:
             motion["format"] = "bonnmotion"
+            if not Path(motion["trace"]).is_file():
+                return [line(path, "mobility.trace", f"{show(named)}, which is no file", "a BonnMotion or ns-2 trace, by its path from "
+                             "the folder of the scenario")]
             name = show(Path(motion["trace"]).name)
             if seems := mobility.looks_like(motion["trace"]):
                 return [line(path, "mobility.trace", f"{name}, which looks like {seems[0]}", seems[1])]

@@ -106,9 +106,10 @@ def _radio(scenario: Scenario) -> Iterator[str]:
     if radio.delay >= scenario.run.deadline:
         yield (f"radio.delay: {radio.delay:g} s with run.deadline = {scenario.run.deadline:g}, so that no event is in time; a "
                "longer deadline or a shorter delay")
-    elif scenario.node.tree != "none" and 2 * radio.delay >= scenario.node.request_wait:
-        yield (f"radio.delay: {radio.delay:g} s each way, and node.request_wait = {scenario.node.request_wait:g} s is over before an answer comes, "
-               "so that no tree grows; delays are in s")
+    patience, key = min((getattr(scenario.node, key), key) for key in ("request_wait", "join_wait", "channel_give_up"))
+    if scenario.node.tree != "none" and 2.0 * radio.delay >= patience:
+        yield (f"radio.delay: {radio.delay:g} s each way, and node.{key} = {patience:g} s is how long a host waits for an answer: a tree "
+               "hardly grows, or not at all; delays are in s")
     for key in ("base_rate", "data_rate"):
         if getattr(radio, key) < SLOW_RATE:
             yield f"radio.{key}: {getattr(radio, key):g} bit/s, with which 100 bytes take {800 / getattr(radio, key):.2g} s; rates are in bit/s"
@@ -184,6 +185,9 @@ def _places(scenario: Scenario) -> Iterator[str]:
         hosts = [host for host, place in enumerate(motion.positions) if same[place] > 1]
         where = ", ".join(f"{x:g}" for x in crowded[0])
         yield f"mobility.positions: {named(scenario, hosts)} have a place in common with another one, such as [{where}]"
+    if len(motion.positions) > 2 and all(len(place) == 3 and place[0] == host for host, place in enumerate(motion.positions)):
+        yield ("mobility.positions: the first number of each place is its host's id, and is read as x, as of [x, y, z]; leave the ids "
+               "out, places stand in the order of the hosts")
     if len(motion.positions) < 2:
         return
     points = np.array(motion.positions)
@@ -295,6 +299,9 @@ def _generator(scenario: Scenario) -> Iterator[str]:
     if interval and (load := hosts / interval * (FRAME + workload.payload * 8 / scenario.radio.data_rate)) > 1:
         yield (f"workload.publish_interval: {hosts} hosts with an event each every {interval:g} s fill the air {load:.3g} times over where "
                "all hear each other, even if each event is sent once")
+    if workload.payload and workload.publish:
+        yield (f"workload.payload: {workload.payload} bytes are put on top of the generator's events alone; those of workload.publish carry "
+               "their attributes")
     taken = {f'kind = "k{kind:02d}"' for kind in range(min(workload.kinds, MOST_INSTANTS))} if workload.subscriptions else set()
     for k, row in enumerate(workload.subscribe):
         if row.until is not None and row.filter in taken:

@@ -65,7 +65,7 @@ class Workload(Section):
     publish_jitter: Annotated[float, Field(ge=0, le=0.5)] = Field(
         0.1, description="share of the interval by which each event is early or late at most"
     )
-    payload: int = Field(0, ge=0, le=32_768, description="bytes: put on top of each event")
+    payload: int = Field(0, ge=0, le=32_768, description="bytes: put on top of each event of the generator")
     start: NotNegative = Field(0.0, description="s: when the generator begins")
     roam: Annotated[tuple[Host, ...], AsTuple] = Field(
         (), description="by id or name: hosts that are clients only, attach to a broker by radio and move on"

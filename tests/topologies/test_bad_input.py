@@ -202,6 +202,10 @@ ONE_PROBLEM = [
         "run.window: found [55, 50], which is empty; a run longer than warm_up + deadline, or a window of your own",
     ),
     (
+        {"run": "duration = 60\nwindow = [40, 10]"},
+        "run.window: found [40, 10], which is empty; the begin first, and the end after it",
+    ),
+    (
         {"run": "duration = 60\nwindow = [10, 70]"},
         "run.window: found [10, 70]; a span within [0, 60], the run",
     ),
@@ -456,6 +460,9 @@ def test_trace_of_unknown_format(tmp_path):
         'mobility.trace: found "t.dat" whose format its name does not tell; '
         'add format = "bonnmotion" or "ns2"'
     )
+    for missing in ("u.dat", "", "."):
+        (problem,) = _with_trace(tmp_path, trace=missing)
+        assert problem.startswith(f'mobility.trace: found "{missing}", which is no file; ')
     (problem,) = _with_trace(tmp_path, rest='format = "gpx"')
     assert problem == 'mobility.format: found "gpx"; one of "bonnmotion" or "ns2"'
 
