@@ -43,8 +43,12 @@ def doubts(attributes: Mapping[str, object]) -> Iterator[str]:
     import json
 
     for name, value in attributes.items():
+        if name != name.strip():
+            yield f"the name {json.dumps(name)} has blanks at an end; write {name.strip()}=... in one word"
         if not isinstance(value, str) or len(value) > LONGEST_SHOWN:
             continue
+        if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
+            yield f"{name}={value} is a text with its quotes; {name}={value[1:-1]} is the one without"
         if value.startswith("="):
             yield f"{name}={value} is the text {json.dumps(value)}; {name}{value} is the one without the second ="
         try:

@@ -88,6 +88,9 @@ def read(path: Path) -> File:
         raise SettingsError(f"{path}: not a TOML file: {error}") from None
     config = _config(path, _table(path, document, "node"))
     if isinstance(document.get("run"), dict) or isinstance(document.get("hosts"), dict):
+        if own := [key for key in OWN if key in document]:
+            raise SettingsError(f"{path}: {own[0]}: found beside [run] or [hosts], as a scenario has them, of which only [node] "
+                                "counts for a node; leave those tables out")
         return File({}, None, config, scenario=True)
     keys = {key: value for key, value in document.items() if key not in ("node", "radio")}
     _known(path, "", keys, OWN, ("node", "radio"))
@@ -122,6 +125,9 @@ def fault(keys: Mapping[str, object]) -> tuple[str, str, str] | None:
     for key in ("interface", *PATHS):
         if keys.get(key) == "":
             return key, "''", "a name"
+    for key in PATHS:
+        if str(keys.get(key) or "").startswith(("~", "$")):
+            return key, repr(keys[key]), "a path as it is, which no shell fills in"
     return None
 
 

@@ -135,7 +135,7 @@ _KNOWN = [
     _known(rf"{_FREE}(?P<name>{_NAME})\s+(?P<no>not\s+)?(?:i?like|glob)\s+(?P<value>{_VALUE})", _like),
     _known(rf"{_FREE}(?P<name>{_NAME})\s+between\s+(?P<low>{_VALUE})\s+and\s+(?P<high>{_VALUE})", _between),
     _known(rf"{_FREE}(?P<name>{_NAME})\s*(?P<op>is|==?|!=|<>)\s+(?P<no>not\s+)?(?:null|none|nil|undefined)\b", _null),
-    _known(rf"{_FREE}exists\s*\(?\s*(?P<name>{_NAME})", lambda found: f"write `{_name(found['name'])} exists`"),
+    _known(rf"(?:^|\band)\s*exists\s*\(?\s*(?P<name>(?!exists\b){_NAME})", lambda found: f"write `{_name(found['name'])} exists`"),
     _known(rf"{_FREE}(?:not\b|!)\s*\(?\s*(?P<name>{_NAME})\s*(?P<op><=|>=|==|!=|=|<|>)\s*(?P<value>{_VALUE})", _not),
     _known(rf"{_FREE}(?P<name>{_NAME})\s*:=\s*(?P<value>{_VALUE})",
            lambda found: f"`:=` is for `roamcast pub`; write `{_name(found['name'])} = {_value(found['value'])}`"),

@@ -204,7 +204,10 @@ def _number(token: Token) -> int | float:
     try:
         return int(token.text)
     except ValueError:
-        return float(token.text)
+        value = float(token.text)
+    if value == 0.0 and re.search("[1-9]", re.split("[eE]", token.text)[0]):
+        raise FilterError(f"column {token.column}: `{token.text[:40]}` is so near to 0 that a number cannot tell it from 0; write 0")
+    return value
 
 
 def _bytes(token: Token) -> bytes:
