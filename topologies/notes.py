@@ -14,7 +14,7 @@ from itertools import islice
 import numpy as np
 from scipy.spatial import cKDTree
 
-from mobility import TooDense, TraceError, waypoint
+from mobility import Movement, TooDense, TraceError, waypoint
 from topologies import idle, replay
 from topologies.faults import HostFault, LinkFault
 from topologies.motion import RandomWaypoint, Static, Trace
@@ -36,7 +36,7 @@ MANY_AT_ONCE = 3  # hosts that publish at one instant, from which on it is said:
 
 DEVIATIONS = 4  # of shadowing and fading, beyond which nothing is received by luck
 FAR_REFERENCE = 10.0  # m
-MOST_FOLLOWED = 1_000_000  # hosts times s of a movement in which it is looked who meets whom
+MOST_FOLLOWED = 3_000_000  # hosts squared times s of a movement in which it is looked who meets whom: a moment's work
 
 
 def notes(scenario: Scenario) -> list[str]:
@@ -217,25 +217,29 @@ def _model(scenario: Scenario) -> Iterator[str]:
 def _meetings(scenario: Scenario) -> Iterator[str]:
     """Hosts of a trace that nobody ever hears, and what is said of links between hosts that never hear each other."""
     count, radio, duration = len(scenario.names), scenario.radio, scenario.run.duration
-    if isinstance(scenario.mobility, RandomWaypoint) or not 1 < count <= MOST_FOLLOWED / duration:
+    if isinstance(scenario.mobility, RandomWaypoint):
         return
     links = {f"radio.links[{k}]": (link.from_, link.to) for k, link in enumerate(radio.links)}
     links |= {f"faults[{k}]": fault.link for k, fault in enumerate(scenario.faults) if isinstance(fault, LinkFault)}
-    if not links and not isinstance(scenario.mobility, Trace):
+    everybody = isinstance(scenario.mobility, Trace) and count**2 * duration <= MOST_FOLLOWED
+    hosts = list(range(count)) if everybody else sorted({host for link in links.values() for host in link})
+    if len(hosts) < 2 or len(hosts) ** 2 * duration > MOST_FOLLOWED:
         return
     most, said = farthest(radio)
     try:
-        contacts = scenario.movement().contacts(most, 0.0, duration)
+        whole = scenario.movement()
+        some = Movement([whole.names[host] for host in hosts], [whole.trajectories[host] for host in hosts], duration)
+        contacts = some.contacts(most, 0.0, duration)
     except (TooDense, TraceError):
         return
-    if isinstance(scenario.mobility, Trace):
+    if everybody:
         met = set(contacts.i.tolist()) | set(contacts.j.tolist())
         if alone := [host for host in range(count) if host not in met]:
             yield (f"mobility.trace: {named(scenario, alone)} {'is' if len(alone) == 1 else 'are'} out of range of everybody throughout the "
                    f"run ({said})")
-    pairs = set(zip(contacts.i.tolist(), contacts.j.tolist())) if links else set()
+    pairs = {frozenset((hosts[i], hosts[j])) for i, j in zip(contacts.i.tolist(), contacts.j.tolist())} if links else set()
     for key, (one, other) in links.items():
-        if (min(one, other), max(one, other)) not in pairs:
+        if frozenset((one, other)) not in pairs:
             yield (f"{key}: {named(scenario, (one, other))} are out of range of each other throughout the run "
                    f"({said}), so it changes nothing")
 
