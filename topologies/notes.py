@@ -420,6 +420,9 @@ def _node(scenario: Scenario) -> Iterator[str]:
     if warm_up and node.traffic_interval > (duration - warm_up) * MOST_COARSE:
         yield (f"node.traffic_interval: {node.traffic_interval:g} s, and {duration - warm_up:g} s are measured: what is sent counts at the end of "
                f"such a span, so that some of the warm-up ({warm_up:g} s) counts as sent after it")
+    if node.tree != "none" and (size := _largest(scenario)) > node.channel_queue:
+        yield (f"node.channel_queue: {node.channel_queue} bytes, and an event of the workload has {size}: no link ever takes it, so it is "
+               "delivered to nobody else; more, or smaller events")
     if node.recovery == "none":
         return
     if node.cache_bytes < LEAST_CACHE:
@@ -434,6 +437,14 @@ def _node(scenario: Scenario) -> Iterator[str]:
                "lost events are given up before they are asked for")
     if node.gossip_forward == 0 and node.recovery != "publisher_pull":
         yield "node.gossip_forward: 0, so gossip ends at the first broker"
+
+
+def _largest(scenario: Scenario) -> int:
+    """Bytes at least of the workload's largest event: its payload, or its attributes' names and texts."""
+    workload = scenario.workload
+    texts = [sum(len(str(part).encode(errors="replace")) for name, value in row.event.items() if isinstance(value, str) for part in (name, value))
+             for row in workload.publish]
+    return max([workload.payload if workload.kinds and workload.publish_interval else 0, *texts])
 
 
 def _faults(scenario: Scenario) -> Iterator[str]:
