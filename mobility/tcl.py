@@ -25,7 +25,7 @@ _NODE = r"\$[A-Za-z_]+(?:\([^()$\[\]\s]{1,64}\)|\d{1,64})"
 NODE = re.compile(r"\$([A-Za-z_]+)(?:\(([^()$\[\]\s]{1,64})\)|(\d{1,64}))")
 _PLACE = re.compile(rf"({_NODE})\s+set\s+([XYZ])_\s+([^\s;\"\\\[\]{{}}]+)\s*(?:;\s*)?(?:;?#.*)?")
 _LEG = re.compile(
-    rf"\$\w+\s+at\s+(\S+)\s+[\"{{]\s*\\?({_NODE})\s+setdest\s+([^\";{{}}\[\]\\]+?)\s*;?\s*[\"}}]+\s*;?\s*(?:#.*)?"
+    rf"\$\w+\s+at\s+(\S+)\s+[\"{{]\s*\\?({_NODE})\s+setdest\s([^\";{{}}\[\]\\]+)(?:;\s*)?[\"}}]+\s*(?:;\s*)?(?:#.*)?"
 )
 _CONTROL = frozenset(
     "for foreach while if else elseif proc expr eval source incr append lappend lset array switch return break "
@@ -46,7 +46,7 @@ _MADE = re.compile(rf"set\s+(\w+(?:\({_WORD}\))?)\s+\[\s*\$\w+\s+node\s*\]")
 _COUNT = re.compile(r"(create-god|set\s+\w+\((?:nn|num_?nodes)\))\s+(\d{1,9})", re.IGNORECASE)
 _GOD = re.compile(r"(?:\$\w+\s+at\s+\S+\s+\"\s*)?\$god_?\s+set-dist\s+\d+\s+\d+\s+\d+\s*\"?")
 # SUMO's traceExporter: when a car is there, by an array of its own
-_SWITCH = re.compile(rf"\$\w+\s+at\s+(\S+)\s+[\"{{]\s*\\?\$g\(({_WORD[:-2]}()]+)\)\s+(start|stop)\s*[\"}}]\s*(?:;?\s*#.*)?;?")
+_SWITCH = re.compile(rf"\$\w+\s+at\s+(\S+)\s+[\"{{]\s*\\?\$g\(({_WORD[:-2]}()]+)\)\s+(start|stop)\s*[\"}}]\s*(?:;\s*)?(?:#.*)?")
 _STATUS = (re.compile(rf"set\s+RoutingAgent\s+\[{_NODE}\s+agent\s+\d+\]"),
            re.compile(r"\$RoutingAgent\s+(?:de)?activate"))
 _NO_MOVEMENT = tuple((re.compile(sign), what) for sign, what in (
@@ -191,6 +191,7 @@ def _other(path: Path, number: int, command: str) -> Said:
     """A command that is no plain place or leg: a dialect, something beside movement, or an error."""
     _refuse_control(path, number, command)
     words = command.split()
+    command = " ".join(words)
     timed = len(words) > 3 and words[0].startswith("$") and words[1] == "at"
     inner = " ".join(words[3:]) if timed else command
     if match := _MADE.fullmatch(inner):

@@ -175,7 +175,8 @@ def _places(scenario: Scenario) -> Iterator[str]:
         disk = not isinstance(radio, LogDistanceRadio)
         reach = radio.range if disk else half_range(radio, radio.sensitivity)
         near = (len(scenario.names) - 1) * math.pi * reach ** 2 / (motion.area[0] * motion.area[1])
-        if near < FEWEST:
+        mute = not disk and radio.tx_power - radio.reference_loss < radio.sensitivity  # which is told by itself
+        if near < FEWEST and not mute:
             yield (f"{'radio.range' if disk else 'radio'}: {reach:.5g} m in an area of {motion.area[0]:g} m x {motion.area[1]:g} m gives a host "
                    f"{near:.2g} neighbors on average")
     if not isinstance(motion, Static):

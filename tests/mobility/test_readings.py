@@ -43,6 +43,13 @@ def test_several_commands_or_several_lines(tmp_path, text):
     assert _read(tmp_path, text).positions(0.0).tolist() == [[1.0, 2.0]]
 
 
+@pytest.mark.parametrize("line", [
+    '$ns_ at 1 "$node_(0) setdest 1 1 1{}x"', '$ns_ at 1 "$node_(0) setdest 1 1 1"{}x', '$ns_ at 1 "$g(1) start"{}x',
+])
+def test_a_line_of_blanks_is_refused_in_time_that_grows_with_its_length(tmp_path, line):
+    assert ":1: " in _refused(tmp_path, line.format(" " * 100_000))  # tries of every split of the blanks would take hours
+
+
 def test_several_commands_at_one_time(tmp_path):
     movement = _read(tmp_path, '$ns_ at 1 "$node_(0) setdest 3 0 1; $node_(1) setdest 0 4 1"')
     assert movement.positions(9.0).tolist() == [[3.0, 0.0], [0.0, 4.0]]
