@@ -17,7 +17,6 @@ from topologies.problems import HOST_LISTS, MOST_TOLD, key_text, line, one_line,
 from topologies.run import NAME
 
 Tables = dict[str, Any]
-LISTS = ("hosts", "link", "roam")  # of hosts; the schema tells of anything else
 MOST = 1e15  # of what is calculated with here; a whole number of TOML can be larger than any float
 
 

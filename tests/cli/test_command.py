@@ -107,11 +107,12 @@ def test_a_run_goes_where_it_says_and_tells_how_far_it_is(tmp_path):
 
 
 def test_a_journaled_run_replays_and_its_captures_are_shown(tmp_path):
-    (tmp_path / "walk.toml").write_text(PARK.replace("duration = 120", "duration = 40"))
+    (tmp_path / "walk.toml").write_text(
+        PARK.replace("duration = 120", "duration = 40") + '\n[[faults]]\nat = 20\naction = "start"\nhost = 4\n')
     assert roamcast("run", "walk.toml", "--journal", "--no-analysis", "--out", "run", cwd=tmp_path).returncode == 0
     again = roamcast("replay", "run/journals/3.journal", "--check", "run/nodes/3.jsonl", cwd=tmp_path)
     assert again.returncode == 0 and re.fullmatch(r"\d{2,} records, all the same\n", again.stdout)
-    none = roamcast("replay", "run/journals/3.journal", "--until", "-1", "--check", "run/nodes/3.jsonl", cwd=tmp_path)
+    none = roamcast("replay", "run/journals/4.journal", "--until", "5", "--check", "run/nodes/4.jsonl", cwd=tmp_path)
     assert none.returncode == 2 and "nothing to compare" in none.stderr and none.stdout == ""
     shown = roamcast("dissect", "run/captures/3.pcap", cwd=tmp_path)
     lines = shown.stdout.splitlines()
