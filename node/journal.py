@@ -257,13 +257,18 @@ def _done(action: Callable[[], object], env: _Replayed) -> list[dict[str, object
     return records
 
 
+LONGEST_LINE = 1 << 24  # bytes; a device file that never ends has no line ends either
+
+
 def read_lines(path: str | Path, what: str) -> Iterator[tuple[str, dict]]:
     """("file:line", object) of every line of a file of JSON Lines; a last one that was torn is left out.
 
     Raises JournalError, which says that a line is not `what`.
     """
     with open(path, "rb") as file:
-        for number, raw in enumerate(file, 1):
+        for number, raw in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), 1):
+            if len(raw) == LONGEST_LINE:
+                raise JournalError(f"{path}:{number}: a line of more than 16 MiB is not {what}; restore the file from a copy")
             if not raw.endswith(b"\n"):
                 return  # torn
             try:

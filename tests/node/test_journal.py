@@ -74,6 +74,11 @@ def test_both_lives_of_a_node_are_in_its_journal(run):
     assert started == [1, 2]
 
 
+def test_a_line_without_an_end_is_refused_and_not_held():
+    with pytest.raises(JournalError, match="/dev/zero:1: a line of more than 16 MiB is not"):
+        list(replay("/dev/zero"))
+
+
 def test_a_torn_last_line_is_left_out_and_cut_off_when_the_node_returns(run, tmp_path):
     world, folder = run
     data = (folder / "1.journal").read_bytes()
