@@ -21,7 +21,7 @@ def host_of(run: Path, text: str) -> int:
     try:
         host = naming.host(text)
     except NoHost as error:
-        raise UserError(f"{run}: host {error}") from None
+        raise UserError(f"{run}: found {error}") from None
     if not 0 <= host < naming.count:
         raise UserError(f"{text}: no host of {run}; there are {naming.count}, ids 0 to {naming.count - 1}")
     if naming.twofold:

@@ -204,7 +204,7 @@ from emulation.overlay import batch
 keep = batch.keep
 batch.keep = lambda path, result: os.abort() if path.stem == {doomed!r} else keep(path, result)
 from cli.main import main
-sys.exit(main(sys.argv[3:]))
+sys.exit(main(sys.argv[sys.argv.index('cli') + 1:]))
 """)
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))

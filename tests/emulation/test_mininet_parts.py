@@ -161,7 +161,7 @@ def test_one_run_at_a_time(monkeypatch, tmp_path):
 
 @root
 def test_an_interface_in_the_loop_that_is_not_there_is_told(tmp_path):
-    text = SCENARIO.format(duration=5) + '[hosts.1]\ninterface = "nosuch0"\n'
+    text = SCENARIO.format(duration=5).replace("hosts = [1]", "hosts = [0]") + '[hosts.1]\ninterface = "nosuch0"\n'
     with pytest.raises(runner.WorldError, match="host 1: there is no interface nosuch0 for a host's radio; there are lo"):
         netns.check(topologies.load(runs.scenario_file(tmp_path, text)))
 

@@ -308,7 +308,7 @@ def test_people_at_a_host(tmp_path):
         subscriber.terminate()
         assert subscriber.wait(PATIENCE) == 0 and json.loads(heard.read_text().splitlines()[0])["attributes"] == {"kind": "x"}
         wrong = command("exec", str(out), "dora", "--", "true")
-        assert wrong.returncode == 2 and wrong.stderr == f"roamcast: dora: no host of {out}; there are 3, ann to carl\n"
+        assert wrong.returncode == 2 and wrong.stderr == f'roamcast: {out}: found "dora", which is no host; known: ann, bob, carl\n'
     over = command("exec", str(out), "bob", "--", "true")
     assert over.returncode == 2 and "over" in over.stderr
 

@@ -39,7 +39,7 @@ def ordinary(limits: dict[str, int]) -> Callable[[], None]:
 def run(tmp_path: Path, text: str = SHORT, before: tuple[str, ...] = (), **options) -> subprocess.CompletedProcess:
     """`roamcast run` of a scenario into tmp_path/run, by the program `before` it."""
     scenario = runs.scenario_file(tmp_path, text)
-    return subprocess.run([*before, sys.executable, "-P", "-m", "cli", "run", scenario, "--no-analysis", "--out",
+    return subprocess.run([*before, sys.executable, "-P", "-m", "cli", "run", scenario, "--no-analysis", "--allow-commands", "--out",
                            tmp_path / "run"], env=environment(), capture_output=True, text=True, timeout=PATIENCE,
                           check=False, **options)
 
@@ -52,7 +52,7 @@ def covered(path: str) -> tuple[str, ...]:
 def refused(done: subprocess.CompletedProcess, tmp_path: Path) -> str:
     """The one sentence of a run that did not begin and left nothing."""
     assert done.returncode == 2 and done.stdout == "" and not (tmp_path / "run").exists(), done
-    [sentence] = done.stderr.splitlines()
+    [sentence] = [line for line in done.stderr.splitlines() if not line.startswith("roamcast: note: ")]
     return sentence.removeprefix("roamcast: ")
 
 

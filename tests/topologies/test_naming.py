@@ -121,7 +121,7 @@ def test_the_command_line_goes_by_the_same_rules_and_says_whom_a_number_means(tm
     (tmp_path / "scenario.toml").write_text(scenario(tmp_path, "").to_toml())
     assert hosts.host_of(tmp_path, "1") == 0
     assert capsys.readouterr().err == 'roamcast: 1 is host 0 ("1"): names go before ids\n'
-    with pytest.raises(UserError, match='host "0", which is no host; known: 1, 2, 5'):
+    with pytest.raises(UserError, match='found "0", which is no host; known: 1, 2, 5'):
         hosts.host_of(tmp_path, "0")
     assert 'this is of host 1 ("2")' in hosts.whose(tmp_path / "captures" / "1.pcap")
     (tmp_path / "scenario.toml").write_text(scenario(tmp_path, "", 'names = ["a", "b", "c"]').to_toml())
