@@ -16,16 +16,23 @@ FAILED = 1  # exit code: some runs of the batch failed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from emulation.overlay import Parameters
-
-    parser.epilog = "keys and their defaults: " + ", ".join(
-        f"{field.name}={str(field.default).lower()}" for field in dataclasses.fields(Parameters)) + "; more in docs/reproduction.md"
+    parser.epilog = f"{_keys()}more in docs/reproduction.md"
     parser.add_argument("parameters", nargs="*", metavar="KEY=VALUE",
                         help="of the run, e.g. protocol=informed rate=30 (default: Table I without events)")
     parser.add_argument("--json", action="store_true", help="print all that was counted, as JSON")
     parser.add_argument("--batch", metavar="FILE",
                         help='many runs, a line {"key": ..., "parameters": {...}} each; - for the standard input')
     parser.add_argument("--out", type=Path, metavar="DIR", help="where a batch writes KEY.json")
+
+
+def _keys() -> str:
+    """The keys and their defaults; nothing where help is asked for before there is an environment to import them in."""
+    try:
+        from emulation.overlay import Parameters
+    except ModuleNotFoundError:
+        return ""
+    return "keys and their defaults: " + ", ".join(
+        f"{field.name}={str(field.default).lower()}" for field in dataclasses.fields(Parameters)) + "; "
 
 
 def run(args: argparse.Namespace) -> int:

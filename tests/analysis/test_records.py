@@ -62,7 +62,7 @@ def test_what_cannot_is_told(battered):
     notes = " | ".join(battered[1].notes)
     assert "3 lines of the logs are no records, 1 of them a torn last line" in notes
     assert "dreamt (1)" in notes
-    assert "no records of 1 of 3 hosts (2)" in notes
+    assert "no records of 1 of 3 hosts (h2)" in notes
     assert "ended after 30 s of 50 s" in notes
 
 

@@ -107,7 +107,7 @@ def test_empty_files_and_missing_ones_are_named(tmp_path):
     (path / "nodes" / "1.jsonl").write_bytes(b"")
     (path / "nodes" / "3.jsonl").unlink()
     told = " | ".join(read(path).notes)
-    assert "the record files of 1 of 4 hosts are empty (1)" in told and "no records of 1 of 4 hosts (3)" in told
+    assert "the record files of 1 of 4 hosts are empty (h1)" in told and "no records of 1 of 4 hosts (h3)" in told
 
 
 def test_what_the_scenario_of_a_run_lacks_is_said(tmp_path):

@@ -191,7 +191,7 @@ BAD = {  # what node.toml says, what the error names
     "id = " + "[" * 5000 + "]" * 5000: ("too deeply", ""),
     f"[node]\nhello_interval = {'9' * 400}": ("node.hello_interval: found a whole number beyond 2**63", "smaller"),
     f"[node]\nhello_losses = -{'9' * 400}": ("node.hello_losses: found a whole number beyond 2**63", "smaller"),
-    'id = 1\ninterface = "lo"\ncontrol = "~/node.sock"': ("control: found '~/node.sock'", "a path written out"),
+    'id = 1\ninterface = "lo"\ncontrol = "~/node.sock"': ("control: found '~/node.sock'", "it takes a path as it is"),
     'id = 1\ninterface = "lo"\nrecords = "a\\u0000b"': ("records: found 'a\\x00b'", "a path written out"),
     'id = 1\ninterface = "lo"\nrecords = "a"\njournal = "b/../a"': ("journal", "another path than records"),
 }
