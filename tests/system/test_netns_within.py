@@ -153,7 +153,7 @@ STRICT = LIMITS.replace("stall = 60", "stall = 1.5")
 @pytest.mark.parametrize("goes_on", [True, False])
 def test_a_node_that_stands_still_is_named(tmp_path, goes_on):
     out = tmp_path / "run"
-    with going(scenario(tmp_path, {}, limits=STRICT, duration=8), out, "--allow-commands") as process:
+    with going(scenario(tmp_path, {}, limits=STRICT, duration=8), out) as process:
         victim = node_of(out, 4)
         time.sleep(1.0)
         os.kill(victim, signal.SIGSTOP)
@@ -175,7 +175,7 @@ def test_what_the_scenario_freezes_may_stand_still(tmp_path):
 
 def test_a_supervisor_or_a_command_that_stands_still_is_named(tmp_path):
     out = tmp_path / "run"
-    with going(scenario(tmp_path, {0: "kill -STOP $$", 1: "exec sleep 300"}, limits=STRICT, duration=8), out) as process:
+    with going(scenario(tmp_path, {0: "kill -STOP $$", 1: "exec sleep 300"}, limits=STRICT, duration=8), out, "--allow-commands") as process:
         first = supervisor(out)
         time.sleep(1.0)
         os.kill(first, signal.SIGSTOP)
