@@ -33,7 +33,7 @@ def whose(file: Path) -> str:
     """A sentence on whose file of a run directory this is (captures/1.pcap), where its number is not the host's name;
     else nothing."""
     naming = _naming(file.parent.parent)
-    if naming is None or not naming.twofold or not file.stem.isdecimal() or int(file.stem) >= naming.count:
+    if naming is None or not naming.muddled or not file.stem.isdecimal() or int(file.stem) >= naming.count:
         return ""
     return f"{file}: files go by ids: this is of {naming.who(int(file.stem))}"
 

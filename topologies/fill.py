@@ -145,7 +145,7 @@ def _ids(path: Path, tables: Tables) -> tuple[list[str], set[str]]:
         each[host] = table
     if each:
         hosts["each"] = each
-    if naming.twofold and hosts.get("numbers") in (None, "names"):
+    if hosts.get("numbers") == "names" or "numbers" not in hosts and naming.muddled:
         hosts["numbers"] = "ids"  # from here on
     return problems, broken
 

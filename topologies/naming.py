@@ -2,16 +2,20 @@
 
 A text is a name, a whole number an id; digits in quotes that are no name are an id too. Where hosts have names that
 are numbers and not their own ids (a trace's nodes 1, 2, ..), a bare number could mean either. Then it is refused,
-unless `hosts.numbers` says what numbers are.
+unless `hosts.numbers` says what numbers are. The same holds where names end in numbers (pi1, pi2) and an id would lead
+to the host of another number.
 """
 
 from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Sequence
+from functools import cached_property
 
 MOST_SHOWN = 8  # names in one line
+_END = re.compile(r"(?<![0-9])[0-9]{1,9}$")
 
 
 class NoHost(ValueError):
@@ -41,7 +45,7 @@ class Naming:
             return self._by_text(str(value))
         if self.twofold and self.numbers is None and (str(value) in self._ids or 0 <= value < self.count):
             raise NoHost(f"{value}, which could be an id or a name: {self.confusion()}", self._say_which(value))
-        return value
+        return value if self.numbers == "ids" else self._undoubted(value, ', or hosts.numbers = "ids"')
 
     def table(self, key: str) -> int:
         """The same for a table [hosts.KEY], where quotes say nothing: digits are a number. Raises NoHost."""
@@ -52,16 +56,43 @@ class Naming:
         name = self.names[host] if self.names is not None and 0 <= host < self.count else str(host)
         return f"host {host}" if name == str(host) else f'host {host} ("{name}")'
 
+    @property
+    def muddled(self) -> bool:
+        """Whether there are ids that could be taken for the number of another host, by its name or by the end of it."""
+        return self.twofold or any(self.taken_for(host) is not None for host in self._by_end if 0 <= host < self.count)
+
+    def taken_for(self, host: int) -> int | None:
+        """The host whose name ends in this id (pi1 for 1), where that of the host itself (pi2) does not."""
+        if self.names is None or not 0 <= host < self.count or _end(self.names[host]) == host:
+            return None
+        return self._by_end.get(host)
+
     def confusion(self) -> str:
-        """Where numbers are names: an example of one that is not its host's id."""
-        number = next(name for name, host in self._ids.items() if _is_number(name) and name != str(host))
+        """Where names are numbers or end in them: an example of one that is not its host's id."""
+        number = next((name for name, host in self._ids.items() if _is_number(name) and name != str(host)), None)
+        if number is None:
+            number = self.names[next(self._by_end[host] for host in self._by_end if self.taken_for(host) is not None)]
         return f'host "{number}" has the id {self._ids[number]}'
+
+    @cached_property
+    def _by_end(self) -> dict[int, int]:
+        """The first host whose name ends in a number, by that number."""
+        ends = ((_end(name), host) for host, name in reversed(list(enumerate(self.names or ()))))
+        return {end: host for end, host in ends if end is not None}
+
+    def _undoubted(self, host: int, cure: str = "") -> int:
+        """The id, unless it could be meant as the number at the end of another host's name. Raises NoHost."""
+        if (other := self.taken_for(host)) is None:
+            return host
+        raise NoHost(
+            f'{host}, which is the id of host "{self.names[host]}" and the number in the name of host "{self.names[other]}"',
+            f'"{self.names[other]}" or "{self.names[host]}", whichever is meant{cure}')
 
     def _by_text(self, text: str) -> int:
         if text in self._ids:
             return self._ids[text]
         if _is_plain_id(text) and not self.twofold and self.numbers != "names":
-            return int(text)
+            return self._undoubted(int(text))
         if self.names is None:
             raise NoHost(f"{_quoted(text)}, which is no host", "the hosts have no names, give an id")
         near = difflib.get_close_matches(text, self.names[:1000], 1, 0.55) if len(text) <= 64 else []
@@ -78,6 +109,12 @@ class Naming:
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal()
+
+
+def _end(name: str) -> int | None:
+    """The number in which a name ends."""
+    found = _END.search(name)
+    return int(found.group()) if found else None
 
 
 def _is_plain_id(text: str) -> bool:

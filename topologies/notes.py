@@ -140,13 +140,15 @@ def _run(scenario: Scenario) -> Iterator[str]:
 
 def _hosts(scenario: Scenario) -> Iterator[str]:
     hosts, count = scenario.hosts, len(scenario.names)
-    if hosts.numbers is not None and not scenario.naming.twofold:
-        yield "hosts.numbers: says nothing where no name is a number; leave it out"
+    naming = scenario.naming
+    if hosts.numbers is not None and not naming.muddled:
+        yield "hosts.numbers: says nothing where no name is a number or ends in that of another host; leave it out"
     if count == 1:
         yield "hosts: there is one host, so nothing crosses the air; two or more"
-    if scenario.naming.twofold:
-        yield (f"hosts: names that are numbers are not the ids of their hosts: {scenario.naming.confusion()}; records, captures and "
-               "the files of the run directory go by ids")
+    if naming.muddled:
+        what = "are numbers" if naming.twofold else "end in numbers"
+        yield (f"hosts: names that {what} are not the ids of their hosts: {naming.confusion()}; records, captures and the files of the "
+               "run directory go by ids")
     for key, own in hosts.each.items():
         if own == type(own)():
             yield f"hosts.{key}: says nothing about {scenario.naming.who(int(key))}; leave it out"

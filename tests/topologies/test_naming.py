@@ -117,6 +117,58 @@ def test_what_names_no_host_or_two(names, numbers, value):
         Naming(names, 5, numbers).host(value)
 
 
+PIS = 'names = ["pi1", "pi2", "pi5"]'
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_number_at_the_end_of_another_hosts_name_is_refused_wherever_it_stands(tmp_path, place):
+    tail = PLACES[place].replace('"5"', '"pi5"')
+    with pytest.raises(topologies.ScenarioError) as caught:
+        scenario(tmp_path, tail.format(1), PIS, nodes=(0, 1, 2))
+    [problem] = caught.value.problems
+    assert f'cars.toml: {place}: found 1, which is the id of host "pi2" and the number in the name of host "pi1"; ' in problem
+    assert '"pi1" or "pi2", whichever is meant' in problem
+    for name, host in (("pi1", 0), ("pi2", 1)):
+        assert meant(scenario(tmp_path, tail.format(name if place == "hosts.1" else f'"{name}"'), PIS, nodes=(0, 1, 2)), place) == host
+    found = scenario(tmp_path, tail.format(1), PIS + '\nnumbers = "ids"', nodes=(0, 1, 2))
+    assert meant(found, place) == 1
+    (tmp_path / "again.toml").write_text(found.to_toml())
+    assert topologies.load(tmp_path / "again.toml") == found
+
+
+@pytest.mark.parametrize("numbers", ["", '\nnumbers = "names"', '\nnumbers = "ids"'])
+@pytest.mark.parametrize("names", [PIS, 'names = ["a", "b", "c"]', "count = 3"])
+def test_a_scenario_as_written_out_means_the_same_hosts(tmp_path, names, numbers):
+    name = '"pi5"' if "pi5" in names else '"c"' if "names = " in names else "2"
+    found = scenario(tmp_path, PLACES["faults[0].host"].format(name), names + numbers, nodes=(0, 1, 2))
+    (tmp_path / "again.toml").write_text(found.to_toml())
+    assert topologies.load(tmp_path / "again.toml").faults == found.faults and found.faults[0].host == 2
+
+
+@pytest.mark.parametrize(("names", "value", "ways"), [
+    (["pi1", "pi2"], 1, '"pi1" or "pi2"'), (["pi1", "pi2"], "1", '"pi1" or "pi2"'), (["gate", "stand-0"], 0, '"stand-0" or "gate"'),
+    (["n01", "n02"], 1, '"n01" or "n02"'), (["pi2", "pi1", "gate"], 2, '"pi2" or "gate"'), (["a1", "a2", "b1"], 1, '"a1" or "a2"'),
+])  # fmt: skip
+def test_an_id_that_is_the_number_of_another_host(names, value, ways):
+    assert Naming(names).muddled
+    with pytest.raises(NoHost, match=f"{ways}, whichever is meant"):
+        Naming(names).host(value)
+
+
+@pytest.mark.parametrize("names", [["gate", "pi1", "pi2"], ["a0", "a1", "b0", "b1"], ["a", "b"], ["pi7", "pi8"], ["0", "1"], ["x00", "x01"]])
+def test_ids_that_nobody_takes_for_another_host_need_no_word(names):
+    naming = Naming(names)
+    assert not naming.muddled and [naming.host(host) for host in range(len(names))] == list(range(len(names)))
+
+
+def test_the_command_line_refuses_the_number_of_another_host_too(tmp_path, capsys):
+    (tmp_path / "scenario.toml").write_text(scenario(tmp_path, "", PIS, nodes=(0, 1, 2)).to_toml())
+    with pytest.raises(UserError, match='found 1, which is the id of host "pi2" and the number in the name of host "pi1"; "pi1" or "pi2"'):
+        hosts.host_of(tmp_path, "1")
+    assert hosts.host_of(tmp_path, "0") == hosts.host_of(tmp_path, "pi1") == 0
+    assert 'this is of host 1 ("pi2")' in hosts.whose(tmp_path / "captures" / "1.pcap")
+
+
 def test_the_command_line_goes_by_the_same_rules_and_says_whom_a_number_means(tmp_path, capsys):
     (tmp_path / "scenario.toml").write_text(scenario(tmp_path, "").to_toml())
     assert hosts.host_of(tmp_path, "1") == 0
