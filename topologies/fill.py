@@ -54,11 +54,9 @@ def _table(tables: Tables, name: str) -> Tables:
 def _hosts(path: Path, tables: Tables, read_trace: Callable) -> list[str]:
     """Count and names from the places or the trace, where the file does not give them."""
     hosts, motion = _table(tables, "hosts"), _table(tables, "mobility")
-    own = [key for key, value in hosts.items() if isinstance(value, dict)
-           and not (key == "each" and all(isinstance(table, dict) for table in value.values()))]
+    own = [key for key, value in hosts.items() if isinstance(value, dict)]
     if own:  # [hosts.N]: the schema knows them as hosts.each
-        named = {key: hosts.pop(key) for key in own}
-        hosts["each"] = hosts.get("each", {}) | named if isinstance(hosts.get("each", {}), dict) else named
+        hosts["each"] = {key: hosts.pop(key) for key in own}
     if isinstance(hosts.get("names"), list) and hosts.get("count") == len(hosts["names"]):
         del hosts["count"]
     given = "count" in hosts or "names" in hosts
@@ -137,13 +135,16 @@ def _ids(path: Path, tables: Tables) -> tuple[list[str], set[str]]:
                 table[key] = [resolve(item, (*place, key, k)) for k, item in enumerate(table[key])]
     each: Tables = {}
     for key, table in (_table(hosts, "each") if "each" in hosts else {}).items():
+        known = len(problems)
         host = str(resolve(key, ("hosts", key), naming.table))
+        if len(problems) > known:  # of nobody: what stands in it is not told of host 0
+            continue
         if host in each and "hosts" not in broken:
             broken.add("hosts")
             found = f"a second table for {naming.who(int(host))}"
             problems.append(line(path, f"hosts.{key}", found, "one table for each host"))
         each[host] = table
-    if each:
+    if isinstance(hosts.get("each"), dict):
         hosts["each"] = each
     if hosts.get("numbers") == "names" or "numbers" not in hosts and naming.muddled:
         hosts["numbers"] = "ids"  # from here on

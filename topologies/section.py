@@ -10,9 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 class Section(BaseModel):
     """One table of a scenario. Descriptions begin with the unit, where there is one."""
 
-    model_config = ConfigDict(
-        strict=True, frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True
-    )
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 def _tuple(value: Any) -> Any:

@@ -26,7 +26,7 @@ class Air:
         self.clock = Clock()
         self.got: list[tuple[float, int, int, bytes]] = []
         self.records: list[tuple[float, str, dict]] = []
-        radio["links"] = tuple(RadioLink(from_=a, to=b, loss=loss) for a, b, loss in radio.get("links", ()))
+        radio["links"] = tuple(RadioLink(**{"from": a, "to": b, "loss": loss}) for a, b, loss in radio.get("links", ()))
         table = UnitDiskRadio(**radio) if model == "unit_disk" else LogDistanceRadio(**radio)
         self.medium = Medium(self.clock, movement, table, seed, self._deliver, self._record, end=end,
                              capture=capture)

@@ -157,7 +157,7 @@ class Radios:
 
     def __init__(self, movement, kind=UnitDiskRadio, **table) -> None:
         self.clock, self.told, self.got = Clock(), [], []
-        table["links"] = tuple(RadioLink(from_=a, to=b, loss=loss) for a, b, loss in table.get("links", ()))
+        table["links"] = tuple(RadioLink(**{"from": a, "to": b, "loss": loss}) for a, b, loss in table.get("links", ()))
         self.medium = RadioMedium(self.clock, movement, kind(**table), 1, self._deliver, lambda *_, **__: None,
                                   overhead=frames.CHECK_BYTES)
         self.medium.air = self

@@ -41,6 +41,9 @@ def _faults(*faults: tuple[float, str, str]) -> str:
 HUGE = "9" * 400  # beyond any float
 
 ONE_PROBLEM = [
+    # names of ours that no page has
+    ({"tail": "[[radio.links]]\nfrom_ = 0\nto = 1\nloss = 1\nfrom = 0\n"}, 'radio.links[0].from_: found an unknown key; did you mean "from"?'),
+    ({"hosts": "count = 3\n[hosts.each.1]\nnode = true"}, 'hosts.each: found "each", which is no host; the hosts have no names'),
     # wrong types
     ({"run": 'duration = "60"'}, 'run.duration: found "60"; a number'),
     ({"run": "duration = 60\njournal = 1"}, "run.journal: found 1; true or false"),
@@ -357,6 +360,11 @@ def test_one_line(tmp_path, changes, told):
 def test_not_toml_names_the_line(tmp_path, text, told):
     (problem,) = _problems(tmp_path, text)
     assert told in problem and "line 3" in problem
+
+
+def test_only_the_documented_key_is_taken(tmp_path):
+    found = _problems(tmp_path, _text({"tail": "[[radio.links]]\nfrom_ = 0\nto = 1\nloss = 1\n"}))
+    assert [problem.split(": found ")[0] for problem in found] == ["radio.links[0].from", "radio.links[0].from_"]
 
 
 def test_sections_that_are_no_tables(tmp_path):
