@@ -5,12 +5,12 @@ Only the module that was asked for is imported, and what is heavy it imports ins
 """
 from __future__ import annotations
 
-import argparse
 import importlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from cli.arguments import Parser
 from cli.errors import FAILED, INTERRUPTED, USAGE_ERROR, UserError
 from cli.output import OutputError, checked, complain
 from cli.terminal import guard
@@ -67,7 +67,7 @@ def _dispatch(arguments: list[str]) -> int:
     if name not in known:
         raise UserError(f"{name}: no such command; {_nearest(name, known)}`roamcast --help` lists them all")
     command = importlib.import_module(f"cli.{name}")
-    parser = argparse.ArgumentParser(prog=f"roamcast {name}", description=command.HELP)
+    parser = Parser(prog=f"roamcast {name}", description=command.HELP)
     command.add_arguments(parser)
     if getattr(command, "PASSES_ON", False):  # what it does not know is for the program that it starts
         args, args.others = parser.parse_known_args(arguments[1:])

@@ -34,7 +34,7 @@ def test_an_unknown_command_names_the_nearest(tmp_path):
 @pytest.mark.parametrize("until", ["nan", "-1", "-inf"])
 def test_a_time_that_never_comes_is_refused(tmp_path, until):
     done = roamcast("replay", "x.journal", f"--until={until}", cwd=tmp_path)
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1) and "it takes a number of seconds from 0 on" in done.stderr
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1) and re.search(r"--until.*a number\b", done.stderr)
 
 
 def test_the_version_is_the_nodes(tmp_path):

@@ -1,0 +1,75 @@
+"""The command line's parser: argparse, whose refusals are sentences like all others.
+
+Its own say "argument --seed: invalid int value: 'x'" below several lines of usage, and its numbers are Python's, which
+may be nan, 1_000 or digits of any script.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from cli.errors import UserError
+
+LONGEST_SHOWN = 60  # characters of what was typed
+# What argparse says, and the sentence in its place.
+_SAYINGS = tuple((re.compile(pattern, re.DOTALL), sentence) for pattern, sentence in (
+    (r"argument (?P<key>\S+): expected .*argument", "{key}: found nothing after it; a value"),
+    (r"argument (?P<key>\S+): not allowed with argument (?P<other>\S+)", "{key}: found beside {other}; one of the two"),
+    (r"argument (?P<key>\S+): invalid choice: (?P<value>.*) \(choose from (?P<known>.*)\)", "{key}: found {value}; one of {known}"),
+    (r"argument (?P<key>\S+): ignored explicit argument (?P<value>.*)", "{key}: found {value} behind it; it takes no value"),
+    (r"argument (?P<key>\S+): (?P<told>.*)", "{key}: {told}"),
+    (r"ambiguous option: (?P<key>\S+) could match (?P<known>.*)", "{key}: found a part of {known}; one of them in full"),
+    (r"one of the arguments (?P<known>.*) is required", "found none of {known}; one of them"),
+    (r"the following arguments are required: (?P<known>.*)", "found no {known}; give it"),
+))
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises UserError where argparse would print its usage and leave. `int` and `float` are numbers as people write them."""
+
+    def __init__(self, **options: object) -> None:
+        super().__init__(**options)
+        self.register("type", int, _whole)
+        self.register("type", float, _finite)
+
+    def parse_args(self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None) -> argparse.Namespace:
+        found, others = self.parse_known_args(args, namespace)
+        if others:
+            self._refuse(f"found {_shown(others[0])}, {self._strange(others[0])}")
+        return found
+
+    def error(self, message: str) -> None:
+        for pattern, sentence in _SAYINGS:
+            if match := pattern.fullmatch(message):
+                self._refuse(sentence.format(**match.groupdict()))
+        self._refuse(message)
+
+    def _refuse(self, sentence: str) -> None:
+        raise UserError(f"{sentence} (`{self.prog} --help` shows all)")
+
+    def _strange(self, word: str) -> str:
+        """What an argument is that nobody asked for, and what would do."""
+        if not word.startswith("-"):
+            return "which is one too many; leave it out, or put quotes around words that belong together"
+        near = get_close_matches(word.partition("=")[0], self._option_string_actions, 1)
+        return f"an unknown option; {f'did you mean {near[0]}?' if near else 'leave it out'}"
+
+
+def _whole(text: str) -> int:
+    if re.fullmatch(r"[-+]?[0-9]{1,30}", text, re.ASCII):
+        return int(text)
+    raise argparse.ArgumentTypeError(f"found {_shown(text)}; a whole number")
+
+
+def _finite(text: str) -> float:
+    if re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", text, re.ASCII) and math.isfinite(value := float(text)):
+        return value
+    raise argparse.ArgumentTypeError(f"found {_shown(text)}; a number")
+
+
+def _shown(text: str) -> str:
+    return json.dumps(text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN - 3] + "...", ensure_ascii=False)

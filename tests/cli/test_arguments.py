@@ -1,0 +1,34 @@
+"""What nobody can do with is refused by one sentence, whatever argparse would say."""
+from __future__ import annotations
+
+import pytest
+
+from cli import main
+
+
+@pytest.mark.parametrize(("arguments", "told"), [
+    *((("run", "x.toml", "--seed", text), f'--seed: found "{text}"; a whole number') for text in ("x", "1.0", "1e3", "1_000", "٣", "0x1", "nan")),
+    *((("replay", "3.journal", "--until", text), f'--until: found "{text}"; a number') for text in ("soon", "nan", "inf", "1_0", "1e999", "٣")),
+    (("radio", "up", "wlan0", "--wait", "5s"), '--wait: found "5s"; a number'),
+    (("run",), "found no SCENARIO; give it"),
+    (("run", "x.toml", "--seed"), "--seed: found nothing after it; a value"),
+    (("run", "x.toml", "y.toml"), 'found "y.toml", which is one too many'),
+    (("run", "x.toml", "--sed", "3"), 'found "--sed", an unknown option; did you mean --seed?'),
+    (("run", "x.toml", "--frobnicate"), 'found "--frobnicate", an unknown option; leave it out'),
+    (("run", "x.toml", "--journal=yes"), "--journal: found 'yes' behind it; it takes no value"),
+    (("sub", "*"), "found none of --control --run; one of them"),
+    (("sub", "--control", "a", "--run", "b", "*"), "--run: found beside --control; one of the two"),
+    (("node", "--family", "ipv5"), "--family: found 'ipv5'; one of "),
+    (("run", "x.toml", "--w"), "--w: found a part of --world, --watch; one of them in full"),
+])  # fmt: skip
+def test_a_command_line_that_cannot_be_is_one_sentence(arguments, told, capsys):
+    assert main.main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert err.startswith(f"roamcast: {told}") and err.count("\n") == 1 and out == ""
+    assert f"(`roamcast {arguments[0]} --help` shows all)" in err
+
+
+@pytest.mark.parametrize(("text", "seed"), [("7", 7), ("-7", -7), ("+7", 7), ("007", 7)])
+def test_whole_numbers_as_people_write_them(text, seed, capsys):
+    assert main.main(["run", "nowhere.toml", "--no-analysis", "--seed", text]) == 2
+    assert "nowhere.toml: no such file" in capsys.readouterr().err
