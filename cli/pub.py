@@ -60,6 +60,16 @@ def doubts(attributes: Mapping[str, object]) -> Iterator[str]:
             yield f"{name}={value} is a text; {name}:={value.strip()} is {what}"
 
 
+def _held(word: str, number: str) -> float:
+    """A number with a fraction, unless it would become another one. Raises UserError."""
+    from cli.errors import UserError
+    from node.filters.language import beyond_doubles
+
+    if beyond_doubles(number):
+        raise UserError(f"{_shown(word)}: a number holds no more digits than {float(number)!r}, which it would be; write that, or a text")
+    return float(number)
+
+
 def _shown(text: str) -> str:
     return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN - 3] + "..."
 
@@ -84,7 +94,7 @@ def parse_attributes(words: list[str]) -> dict[str, str | int | float | bool]:
         value = text
         if typed:
             try:
-                value = json.loads(text)
+                value = json.loads(text, parse_float=lambda number: _held(word, number))
             except (ValueError, RecursionError):
                 value = None
             if isinstance(value, float) and not math.isfinite(value):

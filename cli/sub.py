@@ -20,6 +20,7 @@ def run(args: argparse.Namespace) -> int:
 
     from cli.errors import UserError
     from node.client import Client, ClientError
+    from node.filters import never, parse
     from node.lines import attributes_out
 
     lost = 0
@@ -32,7 +33,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         with Client(control_of(args), on_lost=tell) as client:
             for text in args.filters:
-                print(f"subscribed: {client.subscribe(text)}", file=sys.stderr, flush=True)
+                taken = client.subscribe(text)
+                print(f"subscribed: {taken}", file=sys.stderr, flush=True)
+                if why := never(parse(taken)):
+                    print(f"roamcast: no event can ever match it: {why}", file=sys.stderr, flush=True)
             while True:
                 event = client.receive()
                 print(json.dumps({"event": event.id, "attributes": attributes_out(event.attributes),

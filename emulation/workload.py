@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from itertools import pairwise
 
 from emulation import chance
-from node.filters import Filter, FilterError, parse
+from node.filters import Filter, FilterError, never, parse
 from node.filters.language import check_attributes
 from topologies.notes import few
 from topologies.problems import one_line
@@ -43,8 +43,16 @@ def check_workload(workload) -> None:
 
 def notes(scenario) -> Iterator[str]:
     """What only the filter language can tell of a workload that is in order: what meets nothing, and what is said twice."""
+    yield from few(_never(scenario))
     yield from few(_unmet(scenario))
     yield from few(_repeated(scenario))
+
+
+def _never(scenario) -> Iterator[str]:
+    """Filters that no event of anybody can match."""
+    for k, row in enumerate(scenario.workload.subscribe):
+        if why := never(parse(row.filter)):
+            yield f"workload.subscribe[{k}].filter: it can never match: {why}"
 
 
 def _unmet(scenario) -> Iterator[str]:
@@ -66,6 +74,8 @@ def _unmet(scenario) -> Iterator[str]:
         if any(map(found.matches, generated)):
             continue
         key, events = f"workload.subscribe[{k}]", [workload.publish[number] for number in matching]
+        if never(found):  # which is told by itself
+            continue
         if not events and (workload.publish or generated):
             yield f"{key}.filter: no event of the workload matches {found}; look at names, types and case of the events' attributes"
         elif events and not any(_in_time(scenario, row, event) for event in events):

@@ -7,11 +7,12 @@ for the schema to find.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import mobility
+from topologies.inexact import Inexact
 from topologies.naming import Naming, NoHost
 from topologies.problems import HOST_LISTS, MOST_TOLD, key_text, line, one_line, show
 from topologies.run import NAME
@@ -42,7 +43,8 @@ def defaults(
     problems = _hosts(path, tables, read_trace)
     broken = {"mobility", "hosts"} if problems else set()  # the hosts may be those of the trace
     unknown, where = _ids(path, tables)
-    return problems + unknown, broken | where
+    rounded = list(_rounded(path, workload))
+    return problems + unknown + rounded, broken | where | ({"workload"} if rounded else set())
 
 
 def _table(tables: Tables, name: str) -> Tables:
@@ -105,6 +107,17 @@ def _hosts(path: Path, tables: Tables, read_trace: Callable) -> list[str]:
         else:
             hosts["names"] = names
     return []
+
+
+def _rounded(path: Path, workload: Tables) -> Iterator[str]:
+    """Values of events that would be other numbers than are written, as no filter would find them."""
+    rows = workload.get("publish")
+    for k, row in enumerate(rows if isinstance(rows, list) else ()):
+        event = row.get("event") if isinstance(row, dict) else None
+        for name, value in event.items() if isinstance(event, dict) else ():
+            if isinstance(value, Inexact):
+                yield line(path, key_text(("workload", "publish", k, "event", name)), f"{value.text[:40]}, more digits than a number holds",
+                           f"{float(value)!r}, which it would be, or a text")
 
 
 def _ids(path: Path, tables: Tables) -> tuple[list[str], set[str]]:

@@ -21,7 +21,7 @@ import tomli_w
 from pydantic import Field, TypeAdapter, ValidationError
 
 import mobility
-from topologies import check, fill
+from topologies import check, fill, inexact
 from topologies.faults import Fault, Faults, HostFault, LinkFault
 from topologies.motion import Mobility, RandomWaypoint, Static, Trace, reader_options
 from topologies.naming import Naming
@@ -196,7 +196,7 @@ def _read(path: Path) -> dict[str, Any]:
             number = text.count("\n", 0, deep.start()) + 1
             raise ScenarioError([f"{path}: line {number}: a key of more than {MOST_PARTS} parts; no key of a scenario has "
                                  "so many"])
-        return tomllib.loads(text)
+        return tomllib.loads(text, parse_float=inexact.number)
     except FileNotFoundError:
         raise ScenarioError([f"{path}: no such file; {_instead(path)}"]) from None
     except OSError as error:

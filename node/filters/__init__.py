@@ -1,5 +1,5 @@
 """The filter language, matching, covering and merging of filters."""
-from node.filters.covering import covers, merge
+from node.filters.covering import covers, merge, never
 from node.filters.index import Index
 from node.filters.language import (
     Attributes,
@@ -13,4 +13,4 @@ from node.filters.language import (
 from node.filters.parser import parse
 
 __all__ = ["Attributes", "Constraint", "Filter", "FilterError", "Index", "Value", "attributes_as_record",
-           "check_attributes", "covers", "merge", "parse"]
+           "check_attributes", "covers", "merge", "never", "parse"]

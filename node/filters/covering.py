@@ -1,4 +1,4 @@
-"""Which filters make others superfluous: covering, and perfect merging.
+"""Which filters make others superfluous: covering, and perfect merging; and which can never match.
 
 A filter f covers g when every event that matches g matches f; a perfect merger of f and g matches exactly the
 events that either matches (jaeger-self-managing-thesis, section 2.2.3: covering- and merging-based routing).
@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
+from itertools import combinations, permutations
 from typing import NamedTuple
 
 from node.filters.language import MAX_CHOICES, Constraint, Filter, FilterError, Value, type_of
@@ -64,6 +66,61 @@ def merge(f: Filter, g: Filter) -> Filter | None:
         return Filter([*(constraint for constraint in f.constraints if constraint is not only_f[0]), union])
     except FilterError:  # the bounds of a filter hold for mergers too
         return None
+
+
+def never(f: Filter) -> str:
+    """Why f can never match, as part of a sentence; empty where it may."""
+    found = contradiction(f)
+    if not found:
+        return ""
+    return f"{' and '.join(map(str, found))}, {'which exclude each other' if len(found) > 1 else 'which nothing satisfies'}"
+
+
+def contradiction(f: Filter) -> tuple[Constraint, ...]:
+    """Constraints of f that nothing satisfies together, so that f never matches; none where that is not plain.
+
+    Exact where all on one attribute are about numbers or booleans, or one of them is `=` or `in`; of texts and bytes
+    two constraints are compared at a time.
+    """
+    names = {constraint.name: [one for one in f.constraints if one.name == constraint.name] for constraint in f.constraints}
+    for together in names.values():
+        pairs = (pair for pair in combinations(together, 2) if _exclude(pair))
+        if found := next(pairs, tuple(together) if _exclude(together) else ()):
+            return found if not (alone := [one for one in found if _is_empty(one)]) else (alone[0],)
+    return ()
+
+
+def _exclude(together: Sequence[Constraint]) -> bool:
+    """Whether no value of any type satisfies all of these, which are on one attribute."""
+    said = [_sets(one) for one in together if one.op != "exists"]
+    if not said:
+        return False
+    kinds = [kind for kind in _TYPES if all(kind in sets for sets in said)]
+    return all(_apart(kind, [sets[kind] for sets in said]) for kind in kinds)
+
+
+def _apart(kind: str, sets: Sequence[_Set]) -> bool:
+    """Whether these sets of one type have nothing in common."""
+    chosen = next((one.low for one in sets if one.shape == "values"), None)
+    if chosen is None and kind == "number":  # the least number of all of them is one of these
+        chosen = [-_LARGEST, *(one.low if one.shape == "between" else math.nextafter(one.low, math.inf) for one in sets)]
+    if chosen is not None:
+        return not any(all(_holds(one, value) for one in sets) for value in chosen)
+    return any(_texts_apart(one, other) for one, other in permutations(sets, 2))
+
+
+def _texts_apart(one: _Set, other: _Set) -> bool:
+    """Whether two sets of texts or bytes of any length have nothing in common, in one of the two orders."""
+    match one.shape, other.shape:
+        case "prefix", "prefix":
+            return not one.low.startswith(other.low) and not other.low.startswith(one.low)
+        case "suffix", "suffix":
+            return not one.low.endswith(other.low) and not other.low.endswith(one.low)
+        case ("from" | "prefix"), "below":
+            return one.low >= other.low
+        case "prefix", "from":
+            return one.low < other.low and not other.low.startswith(one.low)
+    return False
 
 
 def _union(a: Constraint, b: Constraint) -> Constraint | None:

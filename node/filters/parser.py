@@ -17,7 +17,16 @@ import re
 from typing import NamedTuple
 
 from node.filters import dialects
-from node.filters.language import ESCAPES, OPERATORS, WORDS, Constraint, Filter, FilterError, Value
+from node.filters.language import (
+    ESCAPES,
+    OPERATORS,
+    WORDS,
+    Constraint,
+    Filter,
+    FilterError,
+    Value,
+    beyond_doubles,
+)
 
 MAX_TEXT = 65536  # characters read
 
@@ -207,6 +216,9 @@ def _number(token: Token) -> int | float:
         value = float(token.text)
     if value == 0.0 and re.search("[1-9]", re.split("[eE]", token.text)[0]):
         raise FilterError(f"column {token.column}: `{token.text[:40]}` is so near to 0 that a number cannot tell it from 0; write 0")
+    if beyond_doubles(token.text):
+        raise FilterError(f"column {token.column}: `{token.text[:40]}` has more digits than a number holds; write {value!r}, which it "
+                          "would be")
     return value
 
 

@@ -8,9 +8,12 @@ from typing import get_args
 import pytest
 
 import topologies
+from cli.errors import UserError
+from cli.pub import parse_attributes
 from node import trees
 from node.broker import FLUSHES, PLAIN, RECONCILERS, RECOVERIES, STRATEGIES, TREES
 from node.config import LIMITS, SECRET, NodeConfig
+from node.filters import FilterError, parse
 from node.recovery import ALGORITHMS, EVICTIONS
 from topologies import check
 from topologies.scenario import Node
@@ -23,6 +26,30 @@ def test_keys_and_defaults_agree():
     assert {name: type(value) for name, value in ours.items()} == {
         name: type(v) for name, v in theirs.items()
     }
+
+
+HELD = {  # how a number with a fraction may be written, and whether that is what the nearest double holds
+    "0.1": True, "2.500": True, "1e23": True, "0.10000000000000001": True, "123.45600000000000307": True, "3.14159265358979311600": True,
+    "1.7976931348623157e308": True, "5e-324": True, "0.0": True, "-0.0": True, "9007199254740994.0": True, "1e16": True,
+    "9007199254740993.0": False, "-9007199254740993.0": False, "3.14159265358979323846": False, "18446744073709551617.0": False,
+    "1e-400": False, "1e-99999999999999999999": False, "0.30000000000000001665334536937734810635": False,
+}
+
+
+@pytest.mark.parametrize("text", HELD)
+def test_scenarios_filters_and_the_command_line_take_the_same_numbers(text, tmp_path):
+    """A number that would become another one is refused, wherever a person types it."""
+    path = tmp_path / "x.toml"
+    path.write_text("[run]\nduration = 60\n[hosts]\ncount = 2\n[mobility]\narea = [9, 9]\n"
+                    f"[[workload.publish]]\nevent = {{ a = {text} }}\n")
+    doors = [lambda: parse(f"a = {text}").constraints[0].values[0], lambda: parse_attributes([f"a:={text}"])["a"],
+             lambda: topologies.load(path).workload.publish[0].event["a"]]
+    for door in doors:
+        if HELD[text]:
+            assert door() == float(text)
+            continue
+        with pytest.raises((FilterError, UserError, topologies.ScenarioError), match="more digits|no more digits|so near to 0"):
+            door()
 
 
 def bounds(field) -> tuple[float, float]:

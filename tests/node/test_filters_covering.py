@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from node.filters import Constraint, Filter, covers, merge, parse
+from node.filters import Constraint, Filter, covers, merge, never, parse
+from node.filters.covering import contradiction
 from node.filters.language import ORDERINGS, PATTERNS
 from tests.node.filter_strategies import attributes, filters
 
@@ -100,6 +101,41 @@ def test_covering_of_single_constraints_is_exact(case):
         if covers(Filter([f]), Filter([g])) != (satisfied[g] & ~satisfied[f] == 0)
     ]
     assert wrong == []
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_told_of_two_constraints_that_can_never_match_is_so(case):
+    domain, constraints = CASES[case]
+    satisfied = {one: {value for value in map(key_of, domain) if one.test(value[1])} for one in constraints}
+    wrong = [
+        f"{f!r} and {g!r}: {contradiction(Filter([f, g]))}"
+        for f, g in itertools.combinations(constraints, 2)
+        if bool(contradiction(Filter([f, g]))) != (not satisfied[f] & satisfied[g])
+    ]
+    assert wrong == []
+
+
+def key_of(value) -> tuple:
+    return type(value), value
+
+
+@pytest.mark.parametrize(("text", "why"), [
+    ("a = 1 and a = 2", "a = 1 and a = 2, which exclude each other"),
+    ("a > 5 and b = 1 and a < 3", "a < 3 and a > 5, which exclude each other"),
+    ("a >= 1 and a <= 1 and a != 1", "a != 1 and a <= 1 and a >= 1, which exclude each other"),
+    ('a = 1 and a = "1"', 'a = 1 and a = "1", which exclude each other'),
+    ("a != 1 and a != true", "a != 1 and a != true, which exclude each other"),
+    ('b exists and a < ""', 'a < "", which nothing satisfies'),
+    ('a prefix "x" and a prefix "y"', 'a prefix "x" and a prefix "y", which exclude each other'),
+    ("a = 1 and b = 2", ""), ("a > 1 and a < 1.5", ""), ("a exists and a = 1", ""), ("*", ""),
+])  # fmt: skip
+def test_a_filter_that_can_never_match_is_told_by_what_excludes_what(text, why):
+    assert never(parse(text)) == why
+
+
+@given(filters(6), attributes())
+def test_what_can_never_match_never_matches(f, event):
+    assert not (never(f) and f.matches(event))
 
 
 def test_the_ends_of_the_domains():

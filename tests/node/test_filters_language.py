@@ -131,6 +131,8 @@ def test_what_matches(text, matches):
         ("b = 1 and a > true", "column 11: true and false have no order; `>` takes a number, text or bytes"),
         ("a prefix 3", "column 1: `prefix` takes text or bytes, not 3"),
         ("a > 1e-400", "column 5: `1e-400` is so near to 0 that a number cannot tell it from 0; write 0"),
+        ("a = 9007199254740993.0",
+         "column 5: `9007199254740993.0` has more digits than a number holds; write 9007199254740992.0, which it would be"),
         ("a = 1e999", "column 1: a number is finite, not inf"),
         ("a = 9007199254740993", "column 1: an integer lies within -2**53 and 2**53"),
     ],

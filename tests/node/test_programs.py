@@ -409,3 +409,16 @@ def test_pub_and_sub_onto_a_full_disk_end_with_a_sentence(node, command):
         _, said = program.communicate(timeout=PATIENCE)
     assert program.returncode == 1
     assert said == "roamcast: the output cannot be written: No space left on device; make room, or send it elsewhere\n"
+
+
+def test_sub_tells_at_once_of_a_filter_that_can_never_match(node):
+    node.start()
+    node.ready()
+    program = subprocess.Popen([sys.executable, "-P", "-m", "cli", "sub", "--control", node.socket, "a = 1 and a = 2", "a = 1"],
+                               env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert [program.stderr.readline() for _ in range(3)] == [
+        "subscribed: a = 1 and a = 2\n", "roamcast: no event can ever match it: a = 1 and a = 2, which exclude each other\n",
+        "subscribed: a = 1\n"]
+    program.terminate()
+    program.communicate(timeout=PATIENCE)
+    assert node.end() == 0

@@ -110,7 +110,9 @@ ODD = [  # what is odd about it, the key that the note begins with
     ({"tail": FLOW.replace("'a > 1'", "'a > 1'\nat = 10\nuntil = 12")}, "workload.subscribe[0].until: it lasts 2 s"),
     ({"tail": FLOW.replace("'a > 1'", "'a > 1'\nuntil = 60")}, "workload.subscribe[0].until: 60 s, and the run ends at 60"),
     *(({"tail": FLOW.replace("a > 1", wrong)}, "workload.subscribe[0].filter: no event of the workload matches") for wrong in (
-        "A > 1", "b exists", 'a = "2"', "a > 5 and a < 3")),
+        "A > 1", "b exists", 'a = "2"')),
+    *(({"tail": tail + "[[workload.subscribe]]\nfilter = 'a > 5 and a < 3'"}, f"workload.subscribe[{k}].filter: it can never match: a < 3 and a > 5, which")
+      for k, tail in enumerate(("", FLOW))),
     ({"tail": "[workload]\nkinds = 5\n[[workload.subscribe]]\nfilter = 'kind = \"k5\"'"}, "workload.subscribe[0].filter: no event"),
     ({"tail": FLOW + "[[workload.publish]]\nhosts = [0]\nat = 9\nevent = { b = 1 }"}, "workload.publish[1].event: no subscription"),
     ({"tail": FLOW.replace("'a > 1'", "'a > 1'\nhosts = [0]")}, "workload.subscribe[0]: only its own host publishes"),
