@@ -20,8 +20,8 @@ def run(args: argparse.Namespace) -> int:
     from contextlib import nullcontext
 
     from cli.errors import FAILED, UserError
+    from emulation.linux.sniffer import Monitor, Sniffer, SnifferError, going_until
     from emulation.records import DiskFull
-    from emulation.sniffer import Monitor, Sniffer, SnifferError, going_until
 
     stop: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):

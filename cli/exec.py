@@ -20,8 +20,8 @@ def run(args: argparse.Namespace) -> int:
 
     from cli.errors import UserError
     from cli.hosts import host_of
-    from emulation.netns import addresses
-    from emulation.netns.live import LiveRun, NotLive
+    from emulation import addresses
+    from emulation.realtime.live import LiveRun, NotLive
 
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     try:

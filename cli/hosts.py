@@ -72,7 +72,7 @@ def control_of(args: argparse.Namespace) -> Path:
         if args.host is not None:
             raise UserError("--host goes with --run; --control names the node by itself")
         return args.control
-    from emulation.netns.live import LiveRun, NotLive  # a host that has the node alone lacks this
+    from emulation.realtime.live import LiveRun, NotLive  # a host that has the node alone lacks this
 
     if args.host is None:
         raise UserError("--run needs --host, the host's id or name")

@@ -23,9 +23,9 @@ from emulation.neighborhood import TRUTH_INTERVAL
 from emulation.propagation import LINK_EXISTS
 from emulation.records import DiskFull, is_full
 from emulation.rundir import RunDirectory
-from emulation.sim import Simulation
 from emulation.workload import Workload, check_workload
 from emulation.workload import notes as workload_notes
+from emulation.worlds.sim.simulation import Simulation
 from node import wire
 from node.broker import Broker
 from node.config import NodeConfig
@@ -73,7 +73,7 @@ def run(scenario, out: Path | None = None, progress: Callable[[Progress], None] 
     """
     check(scenario)
     if scenario.run.world != "sim":
-        from emulation.netns import world  # Linux only, and needed by nobody else
+        from emulation.realtime import caller as world  # Linux only, and needed by nobody else
 
         return world.run(scenario, out, progress, say)
     movement = scenario.movement()

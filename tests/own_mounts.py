@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from emulation.netns import kernel
+from emulation.linux import kernel
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -1,4 +1,4 @@
-"""What a capture loses: the ring of emulation/sniffer.py and scapy's sniffer (to a pcap file, nothing dissected), side by side.
+"""What a capture loses: the ring of emulation/linux/sniffer.py and scapy's sniffer (to a pcap file, nothing dissected), side by side.
 
 Frames go over a pair of virtual interfaces in a network namespace of its own, at a steady pace and as fast as one process
 sends; beside each line, what the capture's process cost. Needs root.
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from emulation import capture  # noqa: E402
-from emulation.netns import kernel  # noqa: E402
+from emulation.linux import kernel  # noqa: E402
 
 SCAPY = """
 import signal, sys
@@ -39,7 +39,7 @@ writer.close()
 RING = """
 import signal, sys
 from pathlib import Path
-from emulation.sniffer import Sniffer
+from emulation.linux.sniffer import Sniffer
 stop = []
 signal.signal(signal.SIGTERM, lambda *_: stop.append(1))
 sniffer = Sniffer(sys.argv[1], Path(sys.argv[2]))

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import topologies
 from emulation import runner
-from emulation.netns.forecast import forecast
+from emulation.realtime.forecast import forecast
 
 RUNS = ("30", "100", "200:5", "200", "300:5", "500:1")
 EVENTS = 20.0  # a second, all hosts together

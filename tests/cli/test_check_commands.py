@@ -62,7 +62,8 @@ def test_run_refuses_those_of_single_hosts_too(scenario):
 
 
 def test_run_starts_them_with_it(scenario):
-    from emulation.netns import kernel, tap
+    from emulation.linux import kernel
+    from emulation.worlds.netns import world as tap
 
     try:
         tap.check()

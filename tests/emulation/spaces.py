@@ -5,7 +5,7 @@ import os
 import traceback
 from collections.abc import Callable
 
-from emulation.netns import kernel
+from emulation.linux import kernel
 
 
 def elsewhere(job: Callable[[], object]) -> str:

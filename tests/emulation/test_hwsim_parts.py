@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scapy.layers.dot11 import RadioTap
 
-from emulation import capture, dissect, radiotap
+from emulation import addresses, capture, dissect, radiotap
 from emulation.capture import RADIOTAP, Captures
 from emulation.clock import Clock
-from emulation.hwsim import frames, genetlink, radio
-from emulation.hwsim.medium import RadioFrame, RadioMedium
+from emulation.linux import genetlink
 from emulation.medium import Frame
-from emulation.netns import addresses
+from emulation.worlds.hwsim import frames, radio
+from emulation.worlds.hwsim.medium import RadioFrame, RadioMedium
 from tests.emulation.air import line, standing
 from tests.emulation.spaces import elsewhere
 from topologies.scenario import LogDistanceRadio, RadioLink, UnitDiskRadio
@@ -266,7 +266,7 @@ def started(tmp_path: Path, modprobe: str | None) -> subprocess.CompletedProcess
     if modprobe is not None:
         (folder / "modprobe").write_text(modprobe)
         (folder / "modprobe").chmod(0o755)
-    code = ("import sys; from emulation.hwsim import radio; import shutil; which = shutil.which\n"
+    code = ("import sys; from emulation.worlds.hwsim import radio; import shutil; which = shutil.which\n"
             f"shutil.which = lambda name, path=None: which(name, path={str(folder)!r})\n"
             "from cli.main import main; sys.exit(main(sys.argv[1:]))")
     return subprocess.run([sys.executable, "-P", "-c", code, "run", str(scenario), "--world", "hwsim", "--no-analysis",

@@ -18,12 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import topologies
-from emulation import capture, runner
+from emulation import addresses, capture, runner
+from emulation.linux import kernel
 from emulation.medium import propagation_of
-from emulation.mininet import loop, network, replay, station
-from emulation.netns import addresses, kernel, probe
-from emulation.netns import world as netns
-from emulation.netns.processes import Failed
+from emulation.realtime import caller as netns
+from emulation.realtime import probe
+from emulation.realtime.processes import Failed
+from emulation.worlds.mininet import loop, network, replay, station
 from tests.emulation.spaces import elsewhere
 from tests.system import runs
 from topologies.scenario import UnitDiskRadio

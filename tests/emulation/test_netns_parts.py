@@ -14,12 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import topologies
+from emulation import addresses
+from emulation.linux import kernel, netlink
 from emulation.medium import propagation_of
-from emulation.netns import addresses, fidelity, forecast, kernel, netlink, probe
-from emulation.netns.channel import Channel
-from emulation.netns.live import LiveRun, NotLive
-from emulation.netns.supervisor import clocks_said
-from emulation.realtime import RealTime
+from emulation.realtime import fidelity, forecast, probe
+from emulation.realtime.channel import Channel
+from emulation.realtime.clock import RealTime
+from emulation.realtime.live import LiveRun, NotLive
+from emulation.realtime.supervisor import clocks_said
 from tests.emulation.air import line, standing
 from topologies.scenario import Fidelity, LogDistanceRadio, RadioLink, UnitDiskRadio
 

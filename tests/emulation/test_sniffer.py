@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from emulation import capture
-from emulation.netns import addresses, kernel, netlink
-from emulation.sniffer import BLOCK, BLOCKS, Monitor, Sniffer, SnifferError, going_until
+from emulation import addresses, capture
+from emulation.linux import kernel, netlink
+from emulation.linux.sniffer import BLOCK, BLOCKS, Monitor, Sniffer, SnifferError, going_until
 from tests.emulation.spaces import elsewhere
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from cli.main import main
-from emulation.mininet import medium, network
+from emulation.worlds.mininet import medium, network
 
 network.python = lambda: sys.executable
 network.DRIVER = Path(__file__).with_name("wired_stations.py")

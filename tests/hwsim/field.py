@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from cli.main import main as roamcast
-from emulation.netns import kernel
+from emulation.linux import kernel
 from node import daemon  # noqa: F401 (imported before the forks)
 from node.client import Client, ClientError
 

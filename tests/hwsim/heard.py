@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import topologies
-from emulation import capture
+from emulation import addresses, capture
 from emulation.medium import propagation_of
-from emulation.netns import addresses
 from emulation.propagation import Locator
 from node import wire
 

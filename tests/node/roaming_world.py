@@ -16,7 +16,7 @@ import numpy as np
 import mobility
 from emulation.clock import Clock
 from emulation.devices import maker
-from emulation.sim import Simulation
+from emulation.worlds.sim.simulation import Simulation
 from node.broker import Broker
 from node.config import NodeConfig
 from node.ids import EventId

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from emulation import capture
-from emulation.mininet import network
-from emulation.netns import addresses, kernel
+from emulation import addresses, capture
+from emulation.linux import kernel
 from emulation.propagation import Locator
+from emulation.worlds.mininet import network
 from node import wire
 from tests.system import runs
 from tests.system.test_port import device, node, publish

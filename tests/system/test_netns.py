@@ -16,8 +16,11 @@ import numpy as np
 import pytest
 
 import mobility
-from emulation import airtime, capture, rundir, runner
-from emulation.netns import addresses, kernel, medium, probe, tap, world
+from emulation import addresses, airtime, capture, rundir, runner
+from emulation.linux import kernel
+from emulation.realtime import caller as world
+from emulation.realtime import medium, probe
+from emulation.worlds.netns import world as tap
 from node import schema, wire
 from node.airtime import DIFS
 from tests.system import runs

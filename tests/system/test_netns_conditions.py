@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from emulation.netns import kernel, processes
+from emulation.linux import kernel
+from emulation.realtime import processes
 from tests.system import runs
 from tests.system.test_netns import CHAIN, PATIENCE, environment, pytestmark  # noqa: F401 (skips where netns cannot be)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from emulation.netns import addresses
+from emulation import addresses
 from tests.system import runs
 from tests.system.test_netns import (  # noqa: F401 (pytestmark skips where netns cannot be)
     LIMITS,

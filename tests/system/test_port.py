@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from emulation import capture
-from emulation.netns import addresses, kernel, tap
+from emulation import addresses, capture
+from emulation.linux import kernel
+from emulation.worlds.netns import world as tap
 from tests.node import field_hosts
 from tests.system import runs
 

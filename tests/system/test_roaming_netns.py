@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from emulation.netns import kernel, tap
+from emulation.linux import kernel
+from emulation.worlds.netns import world as tap
 from tests.system import runs
 
 

@@ -1,0 +1,1 @@
+"""The worlds in which nodes run, a folder each."""

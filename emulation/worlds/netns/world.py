@@ -1,0 +1,27 @@
+"""The device of a host in the world netns: a TAP, whose other end the medium reads and writes."""
+from __future__ import annotations
+
+from emulation import addresses
+from emulation.linux import kernel, netlink
+from emulation.realtime import medium
+from emulation.realtime.plan import Device, Plan
+
+
+def check() -> None:
+    """Raises kernel.Unsupported."""
+    kernel.check_support(_open)
+
+
+def make(plan: Plan, host: int) -> int:
+    """A namespace for this process and the TAP of a host in it; its descriptor. Raises kernel.Unsupported and OSError."""
+    kernel.make_network()
+    tap = _open()
+    netlink.set_up(host, plan.neighbors)
+    return tap
+
+
+def _open() -> int:
+    return kernel.open_tap(addresses.INTERFACE, addresses.INDEX)
+
+
+DEVICE = Device(check, make, medium.Air, compares=True)

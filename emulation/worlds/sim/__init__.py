@@ -1,0 +1,1 @@
+"""The world `sim`: virtual time, one process, deterministic."""
