@@ -180,7 +180,7 @@ def test_messages_for_the_kernel_are_cut_between_messages():
 
 # ---- what the probes must say --------------------------------------------------------------------
 def test_expected_reception_of_a_row():
-    radio = UnitDiskRadio(range=150.0, loss=0.1, links=(RadioLink(from_=0, to=1, loss=1.0),))
+    radio = UnitDiskRadio(range=150.0, loss=0.1, links=(RadioLink.model_validate({"from": 0, "to": 1, "loss": 1.0}),))
     movement = line(4)
     found = probe.reception(movement, radio, propagation_of(radio, movement, 1), off={3})
     assert found == pytest.approx(np.array([[0, 0, 0, 0], [0.9, 0, 0.9, 0], [0, 0.9, 0, 0], [0, 0, 0, 0]]))
