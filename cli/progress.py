@@ -10,7 +10,7 @@ LINES = 10  # of a run whose output is no terminal
 
 
 def for_terminal(stream: TextIO) -> AbstractContextManager[Callable]:
-    """A context whose value takes emulation.runner.Progress now and then."""
+    """A context whose value takes emulation.world.Progress now and then."""
     return _bar(stream) if stream.isatty() else _lines(stream)
 
 

@@ -120,11 +120,12 @@ def _record(scenario, out: Path | None, progress) -> tuple[Path, dict]:
     import mobility
     from emulation import runner
     from emulation.rundir import RunDirError
+    from emulation.world import WorldError
 
     try:
         with progress as report:
             path = runner.run(scenario, out, report, _say)
-    except (RunDirError, mobility.TraceError, runner.WorldError) as error:
+    except (RunDirError, mobility.TraceError, WorldError) as error:
         raise UserError(str(error)) from None
     return path, json.loads((path / "manifest.json").read_text())
 

@@ -11,7 +11,7 @@ HEAD = f"{'host':<12} {'state':<9} {'life':>4} {'neighbors':>9} {'published':>9}
 
 @contextmanager
 def for_terminal(stream: TextIO, names: list[str]) -> Iterator[Callable]:
-    """A context whose value takes emulation.runner.Progress and shows its hosts: on a terminal in place,
+    """A context whose value takes emulation.world.Progress and shows its hosts: on a terminal in place,
     in a log one table a second."""
     height = 0
 

@@ -10,7 +10,8 @@ from functools import partial
 
 from emulation.clock import Clock
 from emulation.involvement import Involvement
-from emulation.runner import World, check, few_collections
+from emulation.runner import check
+from emulation.worlds.sim.world import Simulated, few_collections
 from node.broker import Broker
 
 Listener = Callable[[float, int, str, dict], None]  # t (s, to the microsecond), node (-1: the world), kind, fields
@@ -24,12 +25,11 @@ def observe(scenario, listener: Listener, involvement: Involvement | None = None
     """
     check(scenario)
     clock = Clock()
-    told = scenario.model_copy(update={"run": scenario.run.model_copy(update={"capture": False, "journal": False})})
     make = Broker if involvement is None else involvement.broker
     with few_collections():
-        world = World(told, scenario.movement(), _Told(clock, listener), clock, make_broker=make)
+        simulated = Simulated(scenario, scenario.movement(), _Told(clock, listener), clock, make_broker=make)
         clock.run(scenario.run.duration)
-        world.simulation.flush_records()
+        simulated.simulation.flush_records()
 
 
 class _Told:

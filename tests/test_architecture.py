@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,7 @@ NODE_EDGES = {"node/daemon.py", "node/control.py", "node/client.py", "node/roami
 OUTSIDE_WORLD = {"asyncio", "multiprocessing", "select", "selectors", "signal", "socket", "subprocess", "threading",
                  "time", "trio", "datetime", "secrets", "uuid"}
 BEFORE_THE_ENVIRONMENT = {"cli/bootstrap.py", "cli/debian.py", "cli/java.py"}  # run by a bare Python
+WITHOUT_CIRCLES = ("cli", "emulation", "mobility")
 LONGEST = 600  # lines
 
 
@@ -71,6 +73,29 @@ def test_arrows(room):
             if other in MAY_IMPORT and other != room and other not in MAY_IMPORT[room] or other == "tests":
                 wrong.append(f"{short(path)}:{line} imports {name}")
     assert not wrong
+
+
+@pytest.mark.parametrize("room", WITHOUT_CIRCLES)
+def test_modules_do_not_import_each_other_in_circles(room):
+    """Imports inside functions count: whatever is loaded late is needed all the same."""
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in modules(room)}
+    order = TopologicalSorter({name: imported(ast.parse(path.read_text()), names) - {name} for name, path in names.items()})
+    try:
+        order.prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+def imported(tree: ast.AST, names: dict[str, Path]) -> set[str]:
+    """Which of these modules are imported; of a package what is asked of it, or the package itself."""
+    found = set()
+    for item in ast.walk(tree):
+        if isinstance(item, ast.Import):
+            found |= {alias.name for alias in item.names}
+        elif isinstance(item, ast.ImportFrom):
+            parts = {f"{item.module}.{alias.name}" for alias in item.names}
+            found |= parts & names.keys() or {item.module}
+    return found & names.keys()
 
 
 def test_the_contracts_need_nothing_of_the_node():

@@ -195,7 +195,7 @@ class Interfaces:
             watch = self._watches[host] = Watch(descriptor)
             planned = {address.packed for address in (addresses.ipv4(host), *_ipv6(host))}
             self._stories[host] = _Story(planned & watch.known, watch.link)
-            if not planned <= watch.known and not self._plan.device.switches:
+            if not planned <= watch.known and not self._plan.fabric.switches:
                 self._lacking = "hosts have no IPv6 addresses: this system has no IPv6, or it is switched off"
         return {watch: host for host, watch in self._watches.items()}
 
@@ -220,7 +220,7 @@ class Interfaces:
     def started(self, host: int) -> None:
         """The scenario has begun a life of the host, whose interface may have been put out of use meanwhile."""
         story = self._stories.get(host)
-        if story is not None and story.link is not None and not story.link.up and not self._plan.device.switches:
+        if story is not None and story.link is not None and not story.link.up and not self._plan.fabric.switches:
             self._down(host)
 
     def disturbed(self, host: int) -> bool:
@@ -312,7 +312,7 @@ class Interfaces:
         if same:
             self._wrong.append(f"{name} took the Ethernet address of host {same[0]}, {named}, at {self._at()}: frames to it "
                                "went to one of the two alone")
-        elif self._plan.device.switches:
+        elif self._plan.fabric.switches:
             self._wrong.append(f"{name} got the Ethernet address {named} at {self._at()}, which the medium does not know")
         else:
             self._say(host, f"{name} got the Ethernet address {named} at {self._at()}, and was reached by it from then on")

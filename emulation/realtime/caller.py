@@ -1,4 +1,4 @@
-"""A run in the world `netns` from the caller's side: the run directory, progress, Ctrl-C, the last word."""
+"""A world in real time from the caller's side: whether this machine holds it, progress, Ctrl-C, the last word."""
 from __future__ import annotations
 
 import contextlib
@@ -10,22 +10,21 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from emulation import addresses, rundir, runner
+from emulation import addresses
 from emulation.linux import kernel, netlink, port
-from emulation.neighborhood import TRUTH_INTERVAL
-from emulation.propagation import LINK_EXISTS
 from emulation.realtime.channel import Channel, close_all_but
-from emulation.realtime.forecast import forecast
-from emulation.realtime.plan import Device, Plan
+from emulation.realtime.forecast import Forecast, forecast
+from emulation.realtime.plan import Fabric, Plan
 from emulation.realtime.processes import Failed
 from emulation.realtime.supervisor import Supervisor
 from emulation.records import DiskFull
 from emulation.rundir import RunDirectory
-from emulation.runner import WorldError
-from emulation.worlds.netns import world as tap
+from emulation.world import Progress, Report, Say, WorldError
+from mobility import Movement
+from topologies import Scenario
 
 FILES_PER_HOST, FILES = 4, 64  # descriptors that the supervisor has open: for each host, besides
 ARP_ENTRIES = 8  # of a host among its neighbors, broadcast and multicast included
@@ -34,28 +33,40 @@ LEAVING = 10.0  # s for the last process to end when the run is over
 POLL = 0.2  # s after which a Ctrl-C is seen at the latest
 
 
-def check(scenario) -> None:
-    """What this machine cannot hold, before anything has started. Raises WorldError."""
-    hosts = len(scenario.names)
-    if hosts > addresses.MAX_HOSTS:
-        raise WorldError(f"{hosts} hosts: 10.0.0.0/8 has addresses for {addresses.MAX_HOSTS}; take fewer")
-    wanted = hosts * FILES_PER_HOST + FILES
-    if (allowed := kernel.allow_files(wanted)) < wanted:
-        room = max((allowed - FILES) // FILES_PER_HOST, 0)
-        raise WorldError(f"{hosts} hosts need {wanted} open files and this session may have {allowed}, "
-                         f"enough for {room} hosts; raise the limit as root (ulimit -Hn {wanted}), or use "
-                         "--world sim")
-    for host in range(hosts):
-        if (interface := scenario.hosts.interface_of(host)) is not None:
-            _check_port(host, interface)
-        command = scenario.hosts.command_of(host)
-        if command and shutil.which(command[0]) is None:
-            raise WorldError(f"host {host}'s command {command[0]}: there is no such program; install it, or "
-                             "give its path")
-    try:
-        device_of(scenario.run.world).check()
-    except kernel.Unsupported as error:
-        raise WorldError(str(error)) from None
+class RealTimeWorld:
+    """emulation.world.World, whose hosts are made of this fabric."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        self.fabric = fabric
+
+    def check(self, scenario: Scenario) -> None:
+        hosts = len(scenario.names)
+        if hosts > addresses.MAX_HOSTS:
+            raise WorldError(f"{hosts} hosts: 10.0.0.0/8 has addresses for {addresses.MAX_HOSTS}; take fewer")
+        wanted = hosts * FILES_PER_HOST + FILES
+        if (allowed := kernel.allow_files(wanted)) < wanted:
+            room = max((allowed - FILES) // FILES_PER_HOST, 0)
+            raise WorldError(f"{hosts} hosts need {wanted} open files and this session may have {allowed}, "
+                             f"enough for {room} hosts; raise the limit as root (ulimit -Hn {wanted}), or use "
+                             "--world sim")
+        for host in range(hosts):
+            if (interface := scenario.hosts.interface_of(host)) is not None:
+                _check_port(host, interface)
+            command = scenario.hosts.command_of(host)
+            if command and shutil.which(command[0]) is None:
+                raise WorldError(f"host {host}'s command {command[0]}: there is no such program; install it, or "
+                                 "give its path")
+        try:
+            self.fabric.check()
+        except kernel.Unsupported as error:
+            raise WorldError(str(error)) from None
+
+    def prepare(self, scenario: Scenario, movement: Movement, progress: Report | None, say: Say) -> RealTimeRun:
+        expected = forecast(scenario, movement)
+        say(str(expected))
+        if warning := _crowded_tables(scenario):
+            say(warning)
+        return RealTimeRun(self.fabric, scenario, movement, expected, progress)
 
 
 def _check_port(host: int, interface: str) -> None:
@@ -65,20 +76,7 @@ def _check_port(host: int, interface: str) -> None:
         raise WorldError(f"host {host}: {error}") from None
 
 
-def device_of(world: str) -> Device:
-    """What a host of that world has for its wlan0."""
-    if world == "hwsim":
-        from emulation.worlds.hwsim.medium import DEVICE
-
-        return DEVICE
-    if world == "mininet":
-        from emulation.worlds.mininet.medium import DEVICE
-
-        return DEVICE
-    return tap.DEVICE
-
-
-def _crowded_tables(scenario) -> str:
+def _crowded_tables(scenario: Scenario) -> str:
     """A warning when the kernel's table of neighbors, one for all namespaces, may be too small."""
     hosts = len(scenario.names)
     try:
@@ -90,56 +88,6 @@ def _crowded_tables(scenario) -> str:
     return (f"the ARP tables of all {hosts} hosts together hold {limit} entries, and unicasts fail when they "
             'are full: set netns.neighbors = "permanent", or as root: '
             f"sysctl net.ipv4.neigh.default.gc_thresh3={hosts * ARP_ENTRIES}")
-
-
-def run(scenario, out: Path | None = None, progress: Callable[[runner.Progress], None] | None = None,
-        say: Callable[[str], None] = lambda sentence: None) -> Path:
-    """Run a scenario in namespaces and real time; the run directory, whose manifest tells how it went.
-
-    `say` takes the forecast of the load, and warnings.
-
-    What was recorded of a run that failed midway is kept, and the manifest says why it failed. Raises
-    WorldError for one that did not even begin, mobility.TraceError and rundir.RunDirError.
-    """
-    check(scenario)
-    movement = scenario.movement()
-    expected = forecast(scenario, movement)
-    say(str(expected))
-    if warning := _crowded_tables(scenario):
-        say(warning)
-    path = out or rundir.default_path(scenario.run.name, scenario.run.seed)
-    caller = _Caller(scenario, progress)
-    directory = RunDirectory(path, scenario.to_toml("trace.movements.gz"), world=scenario.run.world,
-                             now=lambda: caller.now, notes=runner.notes(scenario))
-    outcome, reason = rundir.FAILED, None
-    try:
-        runner.write_trace(movement, path)
-        for folder in FOLDERS:
-            (path / folder).mkdir()
-        caller.run(Plan(device_of(scenario.run.world), scenario, movement, path.resolve(), Path.cwd()))
-        outcome = rundir.INTERRUPTED if caller.stopping else rundir.COMPLETE
-        if caller.disk_full:
-            outcome, reason = rundir.DISK_FULL, caller.disk_full
-    except DiskFull as error:
-        outcome, reason = rundir.DISK_FULL, str(error)
-    except WorldError as error:
-        reason = str(error)
-        caller.fidelity = {"real_time": True, "valid": False, "invalid_because": [reason]}
-        if caller.epoch is None:
-            raise  # there is nothing to analyse
-    except KeyboardInterrupt:
-        outcome = rundir.INTERRUPTED
-        raise
-    except BaseException as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise
-    finally:
-        _tidy(path)
-        directory.finish(outcome, caller.now, reason, epoch=caller.epoch,
-                         truth={"link_exists": LINK_EXISTS, "looked_every": TRUTH_INTERVAL},
-                         fidelity={**caller.fidelity, "expected_processors": round(expected.processors, 2)},
-                         limits=scenario.run.fidelity.model_dump(), workload=caller.workload)
-    return path
 
 
 def _tidy(path: Path) -> None:
@@ -154,38 +102,63 @@ def _tidy(path: Path) -> None:
             left.unlink()
 
 
-class _Caller:
-    """Starts the other processes and listens to the supervisor."""
+class RealTimeRun:
+    """emulation.world.Run: starts the other processes and listens to the supervisor."""
 
-    def __init__(self, scenario, progress: Callable[[runner.Progress], None] | None) -> None:
-        self._duration = scenario.run.duration
+    def __init__(self, fabric: Fabric, scenario: Scenario, movement: Movement, expected: Forecast,
+                 progress: Report | None) -> None:
+        self._fabric, self._scenario, self._movement, self._expected = fabric, scenario, movement, expected
         self._progress = progress
-        self.stopping = False  # set by Ctrl-C
-        self.now = 0.0
-        self.epoch: float | None = None
-        self.made: float | None = None  # s until all hosts were there
-        self.up: float | None = None  # s until the run began, the self-check included
-        self.fidelity: dict[str, object] = {}
-        self.workload: dict[str, int] = {}
-        self.disk_full: str | None = None
+        self.stopping = False
+        self._now = 0.0
+        self._epoch: float | None = None
+        self._made: float | None = None  # s until all hosts were there
+        self._up: float | None = None  # s until the run began, the self-check included
+        self._fidelity: dict[str, object] = {}
+        self._workload: dict[str, int] = {}
+        self._disk_full: str | None = None
 
-    def run(self, plan: Plan) -> None:
-        """To the end of the run. Raises WorldError."""
-        plan.neighbors = (netlink.permanent_neighbors(plan.hosts)
-                          if plan.scenario.netns.neighbors == "permanent" else b"")
+    @property
+    def begun(self) -> bool:
+        return self._epoch is not None
+
+    def now(self) -> float:
+        return self._now
+
+    def told(self) -> dict[str, object]:
+        return {"epoch": self._epoch, "workload": self._workload, "limits": self._scenario.run.fidelity.model_dump(),
+                "fidelity": {**self._fidelity, "expected_processors": round(self._expected.processors, 2)}}
+
+    def run(self, directory: RunDirectory) -> None:
+        path = directory.path
+        try:
+            for folder in FOLDERS:
+                (path / folder).mkdir()
+            self._run(Plan(self._fabric, self._scenario, self._movement, path.resolve(), Path.cwd()))
+            if self._disk_full is not None:
+                raise DiskFull(self._disk_full)
+        except WorldError as error:
+            self._fidelity = {"real_time": True, "valid": False, "invalid_because": [str(error)]}
+            raise
+        finally:
+            _tidy(path)
+
+    def _run(self, plan: Plan) -> None:
+        if self._scenario.netns.neighbors == "permanent":
+            plan.neighbors = netlink.permanent_neighbors(plan.hosts)
         here, there = Channel.pair()
-        with runner.stop_on_interrupt(self):
-            pid = _start(plan, there)
-            there.close()
-            try:
-                self._listen(here)
-                _ends_by_itself(pid)
-            finally:
-                here.close()
-                _end(pid)
-                plan.poll.close()
+        pid = _start(plan, there)
+        there.close()
+        try:
+            self._listen(here)
+            _ends_by_itself(pid)
+        finally:
+            here.close()
+            _end(pid)
+            plan.poll.close()
 
     def _listen(self, supervisor: Channel) -> None:
+        """To its last word. Raises WorldError and DiskFull."""
         told = False
         while True:
             if self.stopping and not told:
@@ -193,23 +166,25 @@ class _Caller:
                 supervisor.send({"stop": True})
             message = supervisor.receive(POLL)
             if message is None:
-                raise WorldError(f"the run's supervisor was killed at {self.now:.0f} s")
+                raise WorldError(f"the run's supervisor was killed at {self._now:.0f} s")
             if "failed" in message:
                 raise WorldError(message["failed"])
-            self.epoch = message.get("epoch", self.epoch)
-            self.up = message.get("up", self.up)
-            self.made = message.get("made", self.made)
+            self._epoch = message.get("epoch", self._epoch)
+            self._up = message.get("up", self._up)
+            self._made = message.get("made", self._made)
             if "now" in message:
-                self.now = message["now"]
+                self._now = message["now"]
                 if self._progress is not None:
-                    self._progress(runner.Progress(self.now, self._duration, message["published"],
-                                                   message["delivered"], message["hosts"]))
+                    self._progress(Progress(self._now, self._scenario.run.duration, message["published"],
+                                            message["delivered"], message["hosts"]))
             if "ended" in message:
-                self.now, self.disk_full = message["ended"], message["disk_full"]
-                self.fidelity = {**message["fidelity"], "hosts_made_seconds": self.made,
-                                 "up_seconds": self.up}
-                self.workload = message["workload"]
+                self._end(message)
                 return
+
+    def _end(self, message: dict[str, Any]) -> None:
+        self._now, self._workload = message["ended"], message["workload"]
+        self._fidelity = {**message["fidelity"], "hosts_made_seconds": self._made, "up_seconds": self._up}
+        self._disk_full = message["disk_full"]
 
 
 def _ends_by_itself(pid: int) -> None:

@@ -16,7 +16,7 @@ SELF = "/proc/self/ns/net"
 def make(plan: Plan, host: int, channel: Channel) -> None:
     """Make the host, hand out its device's other end, its namespace and the way to watch its interfaces, and do as the
     supervisor says."""
-    handed = plan.device.make(plan, host), os.open(SELF, os.O_RDONLY), watch.open_watch()
+    handed = plan.fabric.make(plan, host), os.open(SELF, os.O_RDONLY), watch.open_watch()
     channel.send({"made": host}, handed)
     for descriptor in handed:
         os.close(descriptor)

@@ -375,7 +375,7 @@ def run(plan: Plan, taps: list[int], spaces: list[int], channel: Channel) -> Non
     """The life of the medium's process, as the supervisor orders it."""
     gc.set_threshold(GC_THRESHOLD, *gc.get_threshold()[1:])
     kernel.wake_on_time()
-    air = plan.device.air(plan, taps, spaces, channel)
+    air = plan.fabric.air(plan, taps, spaces, channel)
     report: dict[str, object] = {"priority": kernel.prefer()}
     while "began" not in (order := channel.receive() or {"began": None}):
         air.probing(order["probe"])

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from emulation.realtime.channel import Channel
 from emulation.realtime.fidelity import Tally, tallies
-from emulation.runner import joining_late
+from emulation.world import joining_late
 
 
 def nothing(plan: Plan) -> None:
     """Before the hosts."""
 
 
-class Device(NamedTuple):
+class Fabric(NamedTuple):
     """How a host gets its namespace and its wlan0, and what carries its frames."""
 
     check: Callable[[], None]  # whether this machine can; raises kernel.Unsupported
@@ -31,7 +31,7 @@ class Device(NamedTuple):
 
 @dataclass(slots=True)
 class Plan:
-    device: Device
+    fabric: Fabric
     scenario: object  # topologies.Scenario
     movement: object  # mobility.Movement
     path: Path  # the run directory, absolute

@@ -106,7 +106,7 @@ class Hosts:
     def make(self) -> None:
         """Namespaces, devices and processes of all hosts, made side by side. Raises Failed."""
         plan = self._plan
-        ports = {} if plan.device.inside else plan.ports
+        ports = {} if plan.fabric.inside else plan.ports
         for number, interface in ports.items():
             try:
                 self.all[number].tap = port.open_port(interface)

@@ -68,7 +68,7 @@ class Supervisor:
         """From the making of the hosts to the last word. Raises Failed."""
         begun = time.monotonic()
         hosts = self._hosts
-        self._plan.device.begin(self._plan)
+        self._plan.fabric.begin(self._plan)
         hosts.make()
         taps, spaces = [host.tap for host in hosts.all], [host.space for host in hosts.all]
         self._medium_pid, self._medium = fork(partial(medium.run, self._plan, taps, spaces),
@@ -89,7 +89,7 @@ class Supervisor:
         plan, hosts = self._plan, self._hosts
         propagation = propagation_of(plan.scenario.radio, plan.movement, plan.scenario.run.seed)
         off = plan.late() | plan.ports.keys()  # what a real device hears nobody can ask
-        expected = probe.reception(plan.movement, plan.scenario.radio, propagation, off, plan.device.edge)
+        expected = probe.reception(plan.movement, plan.scenario.radio, propagation, off, plan.fabric.edge)
         asked = [host for host in hosts.all if host.channel is not None and host.number not in plan.ports]
         heard: list[set[int]] = [set() for _ in range(plan.hosts)]
         for settle in probe.SETTLES:
@@ -225,7 +225,7 @@ class Supervisor:
     def _lost_inside(self, dropped: list[int]) -> list[str]:
         """Datagrams that hosts lost within, in sentences; of a host that stood still that is told already."""
         said, stall = [], self._plan.scenario.run.fidelity.stall
-        if not self._plan.device.compares:
+        if not self._plan.fabric.compares:
             return said
         for host, tally in zip(self._hosts.all, self._plan.nodes, strict=True):
             has_node = self._plan.scenario.hosts.runs_node(host.number)

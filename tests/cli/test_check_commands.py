@@ -63,10 +63,10 @@ def test_run_refuses_those_of_single_hosts_too(scenario):
 
 def test_run_starts_them_with_it(scenario):
     from emulation.linux import kernel
-    from emulation.worlds.netns import world as tap
+    from emulation.worlds.netns.world import FABRIC
 
     try:
-        tap.check()
+        FABRIC.check()
     except kernel.Unsupported as error:
         pytest.skip(str(error))
     roamcast("run", "programs.toml", "--allow-commands", "--no-analysis", cwd=scenario)

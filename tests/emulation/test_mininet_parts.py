@@ -18,13 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import topologies
-from emulation import addresses, capture, runner
+from emulation import addresses, capture
 from emulation.linux import kernel
 from emulation.medium import propagation_of
-from emulation.realtime import caller as netns
 from emulation.realtime import probe
 from emulation.realtime.processes import Failed
+from emulation.world import WorldError
 from emulation.worlds.mininet import loop, network, replay, station
+from emulation.worlds.mininet.world import WORLD
 from tests.emulation.spaces import elsewhere
 from tests.system import runs
 from topologies.scenario import UnitDiskRadio
@@ -163,8 +164,8 @@ def test_one_run_at_a_time(monkeypatch, tmp_path):
 @root
 def test_an_interface_in_the_loop_that_is_not_there_is_told(tmp_path):
     text = SCENARIO.format(duration=5).replace("hosts = [1]", "hosts = [0]") + '[hosts.1]\ninterface = "nosuch0"\n'
-    with pytest.raises(runner.WorldError, match="host 1: there is no interface nosuch0 for a host's radio; there are lo"):
-        netns.check(topologies.load(runs.scenario_file(tmp_path, text)))
+    with pytest.raises(WorldError, match="host 1: there is no interface nosuch0 for a host's radio; there are lo"):
+        WORLD.check(topologies.load(runs.scenario_file(tmp_path, text)))
 
 
 @root

@@ -5,11 +5,12 @@ import sys
 from pathlib import Path
 
 from cli.main import main
-from emulation.worlds.mininet import medium, network
+from emulation.realtime.caller import RealTimeWorld
+from emulation.worlds.mininet import network, world
 
 network.python = lambda: sys.executable
 network.DRIVER = Path(__file__).with_name("wired_stations.py")
-medium.DEVICE = medium.DEVICE._replace(check=lambda: None)
+world.WORLD = RealTimeWorld(world.FABRIC._replace(check=lambda: None))
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

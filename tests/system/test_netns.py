@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 import mobility
-from emulation import addresses, airtime, capture, rundir, runner
+from emulation import addresses, airtime, capture, rundir
 from emulation.linux import kernel
-from emulation.realtime import caller as world
 from emulation.realtime import medium, probe
-from emulation.worlds.netns import world as tap
+from emulation.world import WorldError
+from emulation.worlds.netns.world import FABRIC
 from node import schema, wire
 from node.airtime import DIFS
 from tests.system import runs
@@ -58,7 +58,7 @@ event = { kind = "temp", value = 35 }
 
 def _supported() -> str:
     try:
-        tap.check()
+        FABRIC.check()
     except kernel.Unsupported as error:
         return str(error)
     return ""
@@ -367,7 +367,7 @@ def test_other_programs_beside_and_instead_of_the_node(tmp_path):
     because = runs.manifest(ours)["fidelity"]["invalid_because"]
     assert len(because) == 1 and "host 1's command failed" in because[0] and "exit code 4" in because[0]
     missing = text.replace('"sh", "-c"', '"no-such-program"', 1)
-    with pytest.raises(runner.WorldError, match="host 0's command no-such-program: there is no such program"):
+    with pytest.raises(WorldError, match="host 0's command no-such-program: there is no such program"):
         runs.run(runs.scenario_file(tmp_path, missing), tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
@@ -379,7 +379,7 @@ def test_the_self_check_names_a_pair(tmp_path, monkeypatch, places, told):
     elsewhere = mobility.Movement(["0", "1", "2"], [mobility.Trajectory(np.zeros(1), np.array([place], dtype=float))
                                                     for place in places], 5.0)
     monkeypatch.setattr(probe, "standing", lambda movement: elsewhere)
-    with pytest.raises(runner.WorldError, match="the self-check disagrees") as caught:
+    with pytest.raises(WorldError, match="the self-check disagrees") as caught:
         runs.run(runs.scenario_file(tmp_path, CHAIN), tmp_path / "run")
     assert told in str(caught.value).replace("host 1 does not hear host 2", "host 2 does not hear host 1")
     assert runs.manifest(tmp_path / "run")["outcome"] == "failed"
@@ -489,14 +489,14 @@ def test_the_radios_rate_bounds_what_a_program_gets(tmp_path):
 def test_bad_input_is_a_sentence(tmp_path, monkeypatch):
     scenario = runs.scenario_file(tmp_path, CHAIN)
     monkeypatch.setattr(kernel, "TUN", "/dev/net/no-tun")
-    with pytest.raises(runner.WorldError, match="/dev/net/no-tun is not there; load it as root"):
+    with pytest.raises(WorldError, match="/dev/net/no-tun is not there; load it as root"):
         runs.run(scenario, tmp_path / "a")
     monkeypatch.undo()
     monkeypatch.setattr(kernel, "allow_files", lambda wanted: 70)
-    with pytest.raises(runner.WorldError, match="need 76 open files and this session may have 70, enough for 1 hosts"):
+    with pytest.raises(WorldError, match="need 76 open files and this session may have 70, enough for 1 hosts"):
         runs.run(scenario, tmp_path / "b")
     monkeypatch.undo()
-    monkeypatch.setattr(world.addresses, "MAX_HOSTS", 2)
-    with pytest.raises(runner.WorldError, match="3 hosts: 10.0.0.0/8 has addresses for 2"):
+    monkeypatch.setattr(addresses, "MAX_HOSTS", 2)
+    with pytest.raises(WorldError, match="3 hosts: 10.0.0.0/8 has addresses for 2"):
         runs.run(scenario, tmp_path / "c")
     assert not any((tmp_path / name).exists() for name in "abc")

@@ -18,7 +18,7 @@ import pytest
 
 from emulation import addresses, capture
 from emulation.linux import kernel
-from emulation.worlds.netns import world as tap
+from emulation.worlds.netns.world import FABRIC
 from tests.node import field_hosts
 from tests.system import runs
 
@@ -55,7 +55,7 @@ def _supported() -> str:
     if os.geteuid() != 0:
         return "needs root, for an interface of this machine"
     try:
-        tap.check()
+        FABRIC.check()
     except kernel.Unsupported as error:
         return str(error)
     return ""

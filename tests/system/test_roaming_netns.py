@@ -9,13 +9,13 @@ import sys
 import pytest
 
 from emulation.linux import kernel
-from emulation.worlds.netns import world as tap
+from emulation.worlds.netns.world import FABRIC
 from tests.system import runs
 
 
 def _supported() -> str:
     try:
-        tap.check()
+        FABRIC.check()
     except kernel.Unsupported as error:
         return str(error)
     return ""

@@ -15,7 +15,7 @@ from emulation.linux import genetlink
 from emulation.medium import Frame, Medium, _Radio
 from emulation.realtime import medium as netns
 from emulation.realtime.channel import Channel
-from emulation.realtime.plan import Device, Plan
+from emulation.realtime.plan import Plan
 from emulation.worlds.hwsim import frames, radio
 
 
@@ -155,6 +155,3 @@ class Air(netns.Air):
 
     def _dropped(self, interface: str) -> int:
         return super()._dropped(interface) + radio.dropped(interface)
-
-
-DEVICE = Device(radio.check, radio.make, Air)

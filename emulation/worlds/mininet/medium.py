@@ -23,10 +23,10 @@ from emulation.medium import propagation_of
 from emulation.neighborhood import Neighborhood
 from emulation.realtime import medium
 from emulation.realtime.channel import Channel
-from emulation.realtime.plan import Device, Plan
+from emulation.realtime.plan import Plan
 from emulation.records import AppendOnly, RecordWriter
 from emulation.worlds.hwsim import radio
-from emulation.worlds.mininet import loop, network, station
+from emulation.worlds.mininet import loop, station
 from emulation.worlds.mininet.replay import Replay
 
 STEP = 0.1  # s between two places of a station
@@ -237,6 +237,3 @@ class Air(medium.Air):
 
     def _dropped(self, interface: str) -> int:
         return super()._dropped(interface) + radio.dropped(interface)
-
-
-DEVICE = Device(network.check, station.make, Air, network.begin, inside=True, switches=True, edge=0.03)

@@ -1,10 +1,11 @@
-"""The device of a host in the world netns: a TAP, whose other end the medium reads and writes."""
+"""The world itself: a host's device is a TAP, whose other end the medium reads and writes."""
 from __future__ import annotations
 
 from emulation import addresses
 from emulation.linux import kernel, netlink
 from emulation.realtime import medium
-from emulation.realtime.plan import Device, Plan
+from emulation.realtime.caller import RealTimeWorld
+from emulation.realtime.plan import Fabric, Plan
 
 
 def check() -> None:
@@ -24,4 +25,5 @@ def _open() -> int:
     return kernel.open_tap(addresses.INTERFACE, addresses.INDEX)
 
 
-DEVICE = Device(check, make, medium.Air, compares=True)
+FABRIC = Fabric(check, make, medium.Air, compares=True)
+WORLD = RealTimeWorld(FABRIC)
