@@ -67,8 +67,8 @@ class Parcel:
 
     def addressed(self, addressees: list[tuple[NodeId, int, int]]) -> wire.Message:
         if self.message is not None:
-            return wire.Data(addressees, self.message)
-        return wire.Fragment(addressees, self.last, self.piece)
+            return wire.Data(tuple(addressees), self.message)
+        return wire.Fragment(tuple(addressees), self.last, self.piece)
 
 
 class Flight:
@@ -237,12 +237,9 @@ class Channel:
             return
         self.expected += 1
         yield content
-        while self.held and not self.closed:
-            content = self.held.pop(self.expected, None)
-            if content is None:
-                break
+        while not self.closed and (held := self.held.pop(self.expected, None)) is not None:
             self.expected += 1
-            yield content
+            yield held
         if self.held or self.unacknowledged >= ACK_AT:
             self.ack_now = True
 

@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from node import lines
 
@@ -23,7 +23,7 @@ RETRY = 0.02  # s
 WAITING = 4096  # events kept here while the program waits for an answer
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     """RoamingClient, the same for a device without a node (node/roaming/client.py): loaded when it is asked for,
     because it brings the libraries of a node along."""
     if name == "RoamingClient":
@@ -112,11 +112,11 @@ class Client:
         before it is there does not come. No node knows when a subscription has got everywhere; `settle` tells when it
         has come to the first hop.
         """
-        return self._ask({"do": "subscribe", "filter": filter})["filter"]
+        return str(self._ask({"do": "subscribe", "filter": filter})["filter"])
 
     def unsubscribe(self, filter: str) -> bool:
         """Whether this client had subscribed to it."""
-        return self._ask({"do": "unsubscribe", "filter": filter})["held"]
+        return bool(self._ask({"do": "unsubscribe", "filter": filter})["held"])
 
     def settle(self, within: float = 5.0) -> bool:
         """Wait until each tree neighbor of the node has acknowledged all that it is told of subscriptions, those of
@@ -127,7 +127,7 @@ class Client:
         nothing: each hop takes about as long again. Where subscriptions are not told at all (strategy flood or event)
         there is nothing to wait for.
         """
-        return self._ask({"do": "settle", "within": within}, within)["settled"]
+        return bool(self._ask({"do": "settle", "within": within}, within)["settled"])
 
     def publish(self, attributes: Mapping[str, object], payload: bytes = b"", synced: bool = False) -> str:
         """Hand an event to the node; its id.
@@ -137,14 +137,14 @@ class Client:
         as the disk does, and many that wait at once share it. Neither says that anybody received it. Where this raises
         because the node went away, the event may have been published or not.
         """
-        request = {"do": "publish", "attributes": lines.attributes_out(attributes)}
+        request: dict[str, object] = {"do": "publish", "attributes": lines.attributes_out(attributes)}
         if payload:
             request["payload"] = lines.binary_out(payload)
         if synced:
             request["synced"] = True
         answer = self._ask(request)
         self.unrecorded += not answer.get("recorded", True)
-        return answer["event"]
+        return str(answer["event"])
 
     def receive(self, timeout: float | None = None) -> Received | None:
         """The next event; None when none came in `timeout` seconds (None: wait for ever; 0: what is there)."""
@@ -166,7 +166,7 @@ class Client:
             if event is not None:
                 yield event
 
-    def _ask(self, request: Mapping[str, object], longer: float = 0.0) -> dict:
+    def _ask(self, request: Mapping[str, object], longer: float = 0.0) -> dict[str, Any]:
         deadline = time.monotonic() + self._timeout + longer
         try:
             raw = lines.encode(request)
@@ -189,7 +189,7 @@ class Client:
             raise ClientError(str(answer.get("error", "refused")))
         return answer
 
-    def _take(self, line: dict) -> None:
+    def _take(self, line: dict[str, Any]) -> None:
         """Keep what came between the answers."""
         if "event" in line:
             if len(self._events) >= WAITING:
@@ -206,7 +206,7 @@ class Client:
         if events and self._on_lost is not None:
             self._on_lost(events)
 
-    def _line(self, deadline: float | None) -> dict:
+    def _line(self, deadline: float | None) -> dict[str, Any]:
         """The next line. Raises TimeoutError at `deadline` and ClientError when the node closed or babbles."""
         while (end := self._buffer.find(b"\n")) < 0:
             if len(self._buffer) > lines.LONGEST:

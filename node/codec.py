@@ -20,7 +20,7 @@ from typing import Any
 import cbor2
 
 from node import schema
-from node.filters.language import MAX_ATTRIBUTES, FilterError, check_attributes
+from node.filters.language import MAX_ATTRIBUTES, Attributes, FilterError, check_attributes
 
 # reads one message from its place in the bytes; gives it and the place behind it
 Reader = Callable[[bytes, int], tuple[Any, int]]
@@ -44,7 +44,7 @@ class Unusual(Exception):
 UNUSUAL = (Unusual, IndexError, KeyError, ValueError, TypeError, AttributeError, struct.error, FilterError)
 
 
-def reader(cls: type, types: list[schema.Type], inside: Mapping[int, Reader]) -> Reader | None:
+def reader(cls: type[tuple[Any, ...]], types: list[schema.Type], inside: Mapping[int, Reader]) -> Reader | None:
     """Reads the fields of a message behind its code. None for a message that takes the long way always.
     `inside`: by code what fields of type `message` may hold."""
     return _function("read(data, at)", types, _reading, [], [f"return make(cls, ({_names(types)})), at"],
@@ -68,13 +68,14 @@ def read_code(data: bytes, at: int) -> tuple[int, int, int]:
 
 
 def _function(head: str, types: list[schema.Type], body: Callable[[schema.Type, str], list[str]],
-              before: list[str], after: list[str], **names: object) -> Any:
+              before: list[str], after: list[str], **names: object) -> Callable[..., Any] | None:
     if not types or any(kind.contains("filter") for kind in types):
         return None
     lines = [*before, *(line for i, kind in enumerate(types) for line in body(kind, f"v{i}")), *after]
-    scope = globals() | names
+    scope: dict[str, Any] = globals() | names
     exec("\n    ".join([f"def {head}:", *lines]), scope)
-    return scope[head.partition("(")[0]]
+    made: Callable[..., Any] = scope[head.partition("(")[0]]
+    return made
 
 
 def _names(types: list[schema.Type] | tuple[schema.Type, ...], of: str = "v") -> str:
@@ -152,7 +153,7 @@ def _read_f64(data: bytes, at: int) -> tuple[float, int]:
     return value, at + 9
 
 
-def _read_attributes(data: bytes, at: int) -> tuple[Mapping, int]:
+def _read_attributes(data: bytes, at: int) -> tuple[Attributes, int]:
     count = data[at] - _MAP
     at += 1
     if count > 23:

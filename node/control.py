@@ -17,6 +17,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import trio
 
@@ -191,7 +192,7 @@ class _Connection:
                 return
             buffer += more
 
-    async def _answer(self, raw: bytes) -> dict:
+    async def _answer(self, raw: bytes) -> dict[str, Any]:
         try:
             request = lines.decode(raw)
             lines.check(request)
@@ -204,7 +205,7 @@ class _Connection:
             return {"ok": False, "error": str(error)}
         return {"ok": True, **done}
 
-    def _do(self, request: dict) -> dict:
+    def _do(self, request: dict[str, Any]) -> dict[str, Any]:
         """One request as one input of the broker; what the answer says besides ok."""
         what = request["do"]
         if what == "subscribe":
@@ -227,7 +228,7 @@ class _Connection:
         self._tick()
         return {"event": str(self._broker.publish(self._name, attributes, payload))}
 
-    async def _kept(self, event: str, synced: bool) -> dict:
+    async def _kept(self, event: str, synced: bool) -> dict[str, Any]:
         """The publication's record is written when this returns, and with `synced` on the disk; what the answer says
         of it. Raises ClientError when it was to be on the disk and is not."""
         if self._records is None or not self._records.kept:
@@ -238,7 +239,7 @@ class _Connection:
             raise ClientError(f"event {event} is published, but its record is not on the disk: the node's log says why")
         return {"synced": True}
 
-    async def _settled(self, within: float) -> dict:
+    async def _settled(self, within: float) -> dict[str, Any]:
         """Wait until each tree neighbor has acknowledged all that it is told of filters."""
         routing = getattr(self._broker, "routing", None)
         if routing is None:
@@ -320,7 +321,8 @@ class _Connection:
 def _program(connection: trio.socket.SocketType) -> int:
     """The id of the process at the other end; 0 where that is in another namespace."""
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    return _CREDENTIALS.unpack(credentials)[0]
+    pid: int = _CREDENTIALS.unpack(credentials)[0]
+    return pid
 
 
 _CREDENTIALS = struct.Struct("3i")  # pid, uid, gid: unix(7)

@@ -11,6 +11,7 @@ import signal
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import trio
 
@@ -151,7 +152,7 @@ class Port:
     def now(self) -> float:
         return self._now
 
-    def record(self, kind: str, **fields: object) -> None:
+    def record(self, kind: str, **fields: Any) -> None:
         self.records.append(self._now, kind, fields)
         if kind == "identity_conflict":  # nothing works as it should before somebody mends that
             other, epochs = fields["other"], " and ".join(map(str, fields["epochs"]))

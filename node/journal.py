@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
-from typing import TextIO
+from typing import Any, Protocol, TextIO
 
 from node import __version__, wire
 from node.broker import Broker
@@ -91,11 +91,16 @@ def open_journal(path: str | Path) -> TextIO:
     return path.open("a", encoding="utf-8", buffering=1)
 
 
-class JournaledBroker(Broker):
-    """A broker that writes its inputs to `journal`, each before it is handled: an `open_journal`, or
-    whatever else of the world's has a `write(text)`."""
+class Writable(Protocol):
+    def write(self, text: str, /) -> object:
+        """Append this to the journal."""
 
-    def __init__(self, journal, node: NodeId, epoch: Epoch, config: NodeConfig, env: Environment,
+
+class JournaledBroker(Broker):
+    """A broker that writes its inputs to `journal`, each before it is handled: an `open_journal`, or what else a
+    world has to write to."""
+
+    def __init__(self, journal: Writable, node: NodeId, epoch: Epoch, config: NodeConfig, env: Environment,
                  decode: Callable[[bytes, bytes], wire.Datagram] = wire.decode) -> None:
         self._journal = journal
         self._write({"journal": FORMAT, "version": __version__, "node": node, "epoch": epoch,
@@ -164,7 +169,7 @@ def _to_json(value: object) -> object:
     return {"bytes": base64.b64encode(value).decode()} if isinstance(value, bytes) else value
 
 
-def _from_json(value: object) -> object:
+def _from_json(value: Any) -> Any:
     return base64.b64decode(value["bytes"], validate=True) if isinstance(value, dict) else value
 
 
@@ -172,7 +177,7 @@ def _from_json(value: object) -> object:
 class _Replayed:
     """The Environment of a replayed life: time and timers come from the journal, the radio goes nowhere."""
 
-    def __init__(self, node: NodeId, state: list) -> None:
+    def __init__(self, node: NodeId, state: list[Any]) -> None:
         self.random = random.Random()
         self.random.setstate((state[0], tuple(state[1]), state[2]))
         self.time = 0.0
@@ -219,14 +224,15 @@ def replay(path: str | Path) -> Iterator[dict[str, object]]:
     out as it is: finding it is what a replay is for.
     """
     life: tuple[Broker, _Replayed] | None = None
-    action: Callable[[], object] | None = None  # the input before, until it is known what clients did not take of it
+    # the input before, and whose it was, until it is known what clients did not take of it
+    before: tuple[Callable[[], object], _Replayed] | None = None
     for where, line in read_lines(path, "a line of a journal"):
-        if action is not None and line.get("in") != "untaken":
-            yield from _done(action, life[1])
-            action = None
+        if before is not None and line.get("in") != "untaken":
+            yield from _done(*before)
+            before = None
         try:
-            if action is not None:
-                life[1].untaken.add((line["client"], line["event"]))
+            if before is not None:
+                before[1].untaken.add((line["client"], line["event"]))
                 continue
             if "journal" in line:
                 life = _begin(line)
@@ -237,7 +243,7 @@ def replay(path: str | Path) -> Iterator[dict[str, object]]:
                 raise JournalError("an input before the first header line")
             broker, env = life
             env.time = float(line["t"])
-            action = _action(broker, env, line)
+            before = _action(broker, env, line), env
         except JournalError as error:
             raise type(error)(f"{where}: {error}") from None
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -245,8 +251,8 @@ def replay(path: str | Path) -> Iterator[dict[str, object]]:
                                "restore the file from a copy") from None
     if life is None:
         raise NoJournal(f"{path}: there is no whole line in it")
-    if action is not None:
-        yield from _done(action, life[1])
+    if before is not None:
+        yield from _done(*before)
 
 
 def _done(action: Callable[[], object], env: _Replayed) -> list[dict[str, object]]:
@@ -260,7 +266,7 @@ def _done(action: Callable[[], object], env: _Replayed) -> list[dict[str, object
 LONGEST_LINE = 1 << 24  # bytes; a device file that never ends has no line ends either
 
 
-def read_lines(path: str | Path, what: str) -> Iterator[tuple[str, dict]]:
+def read_lines(path: str | Path, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """("file:line", object) of every line of a file of JSON Lines; a last one that was torn is left out.
 
     Raises JournalError, which says that a line is not `what`.
@@ -283,7 +289,7 @@ def read_lines(path: str | Path, what: str) -> Iterator[tuple[str, dict]]:
 _TYPES = {str: (str,), bool: (bool,), int: (int,), float: (float, int)}  # of NodeConfig's defaults, as JSON has them
 
 
-def _begin(header: dict) -> tuple[Broker, _Replayed]:
+def _begin(header: dict[str, Any]) -> tuple[Broker, _Replayed]:
     if header["journal"] != FORMAT:
         raise JournalError(f"journal format {header['journal']}, this version reads {FORMAT}")
     unknown = sorted(set(header["config"]) - {field.name for field in fields(NodeConfig)})
@@ -301,7 +307,7 @@ def _begin(header: dict) -> tuple[Broker, _Replayed]:
     return Broker(node, epoch, NodeConfig(**header["config"]), env), env
 
 
-def _action(broker: Broker, env: _Replayed, line: dict) -> Callable[[], object]:
+def _action(broker: Broker, env: _Replayed, line: dict[str, Any]) -> Callable[[], object]:
     """What to do for one input line; nothing is done yet."""
     kind = line["in"]
     if kind == "timer":
@@ -318,29 +324,29 @@ def _action(broker: Broker, env: _Replayed, line: dict) -> Callable[[], object]:
         return broker.stop
     if kind == "flush":
         return broker.flush_records
-    return partial(_again, *_client_operation(broker, line))
+    return partial(_again, _client_operation(broker, env, line))
 
 
-def _client_operation(broker: Broker, line: dict) -> tuple:
+def _client_operation(broker: Broker, env: _Replayed, line: dict[str, Any]) -> Callable[[], object]:
     kind = line["in"]
     if kind == "attach":
         client = line["client"]
-        return broker.attach, client, lambda event: (client, str(EventId(*event[:3]))) not in broker.env.untaken
+        return partial(broker.attach, client, lambda event: (client, str(EventId(*event[:3]))) not in env.untaken)
     if kind == "detach":
-        return broker.detach, line["client"]
+        return partial(broker.detach, line["client"])
     if kind == "subscribe":
-        return broker.subscribe, line["client"], line["filter"]
+        return partial(broker.subscribe, line["client"], line["filter"])
     if kind == "unsubscribe":
-        return broker.unsubscribe, line["client"], line["filter"]
+        return partial(broker.unsubscribe, line["client"], line["filter"])
     if kind == "publish":
         attributes = {name: _from_json(value) for name, value in line["attributes"].items()}
-        return broker.publish, line["client"], attributes, base64.b64decode(line["payload"], validate=True)
+        return partial(broker.publish, line["client"], attributes, base64.b64decode(line["payload"], validate=True))
     raise JournalError(f"unknown input {kind!r}")
 
 
-def _again(operation: Callable[..., object], *arguments: object) -> None:
+def _again(operation: Callable[[], object]) -> None:
     """A client's request that was refused when it was journaled is refused again."""
     try:
-        operation(*arguments)
+        operation()
     except (ClientError, FilterError):
         pass

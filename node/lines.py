@@ -29,6 +29,7 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping
+from typing import Any
 
 PROTOCOL = 1
 LONGEST_WAIT = 60.0  # s
@@ -43,7 +44,7 @@ def encode(line: Mapping[str, object]) -> bytes:
     return json.dumps(line, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
 
 
-def decode(raw: bytes) -> dict:
+def decode(raw: bytes) -> dict[str, Any]:
     """One line as an object. Raises BadLine."""
     try:
         line = json.loads(raw, object_pairs_hook=_once)
@@ -56,7 +57,7 @@ def decode(raw: bytes) -> dict:
     return line
 
 
-def _once(pairs: list[tuple[str, object]]) -> dict:
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = next(key for k, (key, _) in enumerate(pairs) if key in dict(pairs[:k]))
@@ -65,13 +66,13 @@ def _once(pairs: list[tuple[str, object]]) -> dict:
 
 
 # What each request takes besides "do": its type, and whether it must be there.
-_REQUESTS = {"subscribe": {"filter": (str, True)}, "unsubscribe": {"filter": (str, True)},
+_REQUESTS: dict[str, dict[str, tuple[type, bool]]] = {"subscribe": {"filter": (str, True)}, "unsubscribe": {"filter": (str, True)},
              "publish": {"attributes": (dict, True), "payload": (str, False), "synced": (bool, False)},
              "settle": {"within": (float, True)}}
 _CALLED = {str: "a text", dict: "an object of names and values", bool: "true or false", float: "a number of seconds"}
 
 
-def check(request: Mapping[str, object]) -> None:
+def check(request: Mapping[str, Any]) -> None:
     """Whether it is a request as above, nothing more and nothing less. Raises BadLine."""
     what = request.get("do")
     keys = _REQUESTS.get(what) if isinstance(what, str) else None
@@ -93,7 +94,7 @@ def check(request: Mapping[str, object]) -> None:
 
 
 def attributes_out(attributes: Mapping[str, object]) -> dict[str, object]:
-    return {name: {"bytes": binary_out(value)} if isinstance(value, bytes | bytearray) else value
+    return {name: {"bytes": binary_out(bytes(value))} if isinstance(value, bytes | bytearray) else value
             for name, value in attributes.items()}
 
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from node import schema, wireless
 from node.broker import FLUSHES, RECONCILERS, RECOVERIES, STRATEGIES, TREES, mismatch
@@ -104,7 +105,7 @@ def read(path: Path) -> File:
     return File(keys, network, config)
 
 
-def fault(keys: Mapping[str, object]) -> tuple[str, str, str] | None:
+def fault(keys: Mapping[str, Any]) -> tuple[str, str, str] | None:
     """(key, what was found, what it takes) of the first value that cannot be, whether from a file or a flag."""
     ranges = {"id": (0, 2**32 - 1), "port": (1, 65535), "disk": DISK}
     for key, (low, high) in ranges.items():
@@ -131,7 +132,7 @@ def fault(keys: Mapping[str, object]) -> tuple[str, str, str] | None:
     return None
 
 
-def clash(keys: Mapping[str, object]) -> tuple[str, str, str] | None:
+def clash(keys: Mapping[str, Any]) -> tuple[str, str, str] | None:
     """(key, what was found, what it takes) where two keys do not go together; of all keys, from file and flags."""
     paths: dict[Path, str] = {}
     for key in PATHS:
@@ -147,25 +148,26 @@ def clash(keys: Mapping[str, object]) -> tuple[str, str, str] | None:
     return None
 
 
-def _table(path: Path, document: Mapping[str, object], name: str) -> dict:
+def _table(path: Path, document: Mapping[str, Any], name: str) -> dict[str, Any]:
     table = document.get(name, {})
     if not isinstance(table, dict):
         raise SettingsError(f"{path}: {name}: found {table!r}; [{name}] is a table")
     return table
 
 
-def _known(path: Path, place: str, found: Mapping[str, object], keys: Mapping[str, type],
+def _known(path: Path, place: str, found: Mapping[str, Any], keys: Mapping[str, Any],
            tables: tuple[str, ...] = ()) -> None:
     for key, value in found.items():
         if key not in keys:
             near = get_close_matches(key, [*keys, *tables], 1)
             raise SettingsError(f"{path}: {place}{key}: no such "
                                 f"key{f'; did you mean {near[0]}?' if near else ''}")
-        if type(value) is not keys[key] or keys[key] is list and any(type(item) is not str for item in value):
-            raise SettingsError(f"{path}: {place}{key}: found {value!r}; it takes {_AN[keys[key]]}")
+        wanted = keys[key]
+        if type(value) is not wanted or wanted is list and any(type(item) is not str for item in value):
+            raise SettingsError(f"{path}: {place}{key}: found {value!r}; it takes {_AN[wanted]}")
 
 
-def _network(path: Path, table: Mapping[str, object]) -> wireless.Network:
+def _network(path: Path, table: Mapping[str, Any]) -> wireless.Network:
     _known(path, "radio.", table, RADIO)
     modes = [mode for mode in wireless.MODES if mode in table]
     if len(modes) != 1:
@@ -183,10 +185,10 @@ def _network(path: Path, table: Mapping[str, object]) -> wireless.Network:
     return network
 
 
-def _config(path: Path, table: Mapping[str, object]) -> NodeConfig:
+def _config(path: Path, table: Mapping[str, Any]) -> NodeConfig:
     """The NodeConfig of the table [node]; keys that it leaves out keep their defaults."""
     defaults = {item.name: getattr(NodeConfig(), item.name) for item in fields(NodeConfig)}
-    found = {}
+    found: dict[str, Any] = {}
     for key, value in table.items():
         if key not in defaults:
             near = get_close_matches(key, defaults, 1)

@@ -1,8 +1,7 @@
 """Messages <-> datagrams: the only place where bytes from the air become values of the node.
 
-The classes of the messages are built from schema/messages.toml: a NamedTuple each, its attributes the fields
-there. A datagram is the header of schema/header.toml, one CBOR array of messages, and with a shared secret a
-tag over both (BLAKE2s, keyed).
+The classes of the messages are those of node/messages.py, from schema/messages.toml. A datagram is the header of
+schema/header.toml, one CBOR array of messages, and with a shared secret a tag over both (BLAKE2s, keyed).
 
 Whatever arrives is untrusted. `decode` gives messages whose every field has its type and lies within its
 bounds, or raises Malformed; it never raises anything else, and memory and time stay in proportion to the
@@ -18,19 +17,20 @@ would stall a channel for ever.
 from __future__ import annotations
 
 import math
-from collections import namedtuple
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from hashlib import blake2s
 from hmac import compare_digest
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import cbor2
 
 from node import codec, schema
-from node.filters.language import Filter, FilterError, check_attributes
+from node.filters.language import Attributes, Filter, FilterError, Value, Wire, check_attributes
 from node.ids import Peer
+from node.messages import *  # noqa: F403  wire.Hello and all the others
+from node.messages import CLASSES, Event, Message, TaggedEvent
 
 _HEADER = schema.header()
 _LAYOUT = _HEADER.layout
@@ -62,26 +62,6 @@ class Malformed(Exception):
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason
-
-
-class Message:
-    """What all messages have in common; the classes below are this and a NamedTuple of their fields."""
-
-    __slots__ = ()
-    code: ClassVar[int]
-    name: ClassVar[str]  # as in messages.toml, for records and tables
-    family: ClassVar[str]
-    scope: ClassVar[str]  # "hop" or "link"
-
-    # As tuples, messages of two types with the same fields would be equal.
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and tuple.__eq__(self, other)
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __hash__(self) -> int:
-        return hash((self.code, *self))
 
 
 class Datagram(NamedTuple):
@@ -190,7 +170,7 @@ def overhead(secret: bytes = b"") -> int:
 
 
 @lru_cache(maxsize=8)
-def _keyed(secret: bytes) -> Any:
+def _keyed(secret: bytes) -> blake2s:
     # BLAKE2s takes keys of up to 32 bytes; a secret of any length is hashed to one.
     return blake2s(digest_size=_HEADER.tag_bytes, key=blake2s(secret).digest())
 
@@ -217,13 +197,13 @@ def _verified(datagram: bytes, flags: int, secret: bytes) -> bytes:
     return signed
 
 
-class _NoTags(Mapping):
+class _NoTags(Mapping[int, NoReturn]):
     """Stands for a decoder of every CBOR tag, and refuses: cbor2 has some that make dates or regexes."""
 
     def __getitem__(self, tag: int) -> NoReturn:
         raise ValueError(f"tag {tag}")
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[int]:
         return iter(())
 
     def __len__(self) -> int:
@@ -362,16 +342,16 @@ def _bool(value: Any) -> bool:
     return value
 
 
-def _attributes_in(value: Any) -> Mapping:
+def _attributes_in(value: Any) -> Attributes:
     # Read-only: the simulator decodes a datagram once for all who hear it.
     return MappingProxyType(_attributes(value))
 
 
-def _attributes_out(value: Any) -> dict:
+def _attributes_out(value: Any) -> dict[str, Value]:
     return _attributes(value if type(value) is dict or not isinstance(value, Mapping) else dict(value))
 
 
-def _attributes(value: Any) -> dict:
+def _attributes(value: Any) -> dict[str, Value]:
     if type(value) is not dict:
         raise _Wrong("is no map")
     try:
@@ -388,7 +368,7 @@ def _filter_in(value: Any) -> Filter:
         raise _Wrong(f"is not to be believed: {error}") from None
 
 
-def _filter_out(value: Any) -> tuple:
+def _filter_out(value: Any) -> Wire:
     if type(value) is not Filter:
         raise _Wrong("is no Filter")
     return value.to_wire()
@@ -400,7 +380,7 @@ def _filter_out(value: Any) -> tuple:
 class _Kind(NamedTuple):
     """A message type with its checks, one for each field."""
 
-    cls: type
+    cls: type[Message]
     places: frozenset[str]  # "hop": by itself in a datagram; "inside": in another message, or in fragments
     inward: tuple[Check, ...]
     outward: tuple[Check, ...]
@@ -416,25 +396,18 @@ _INSIDE_WRITERS: dict[type, codec.Writer] = {}
 _make = tuple.__new__  # what a NamedTuple's own _make does, once the number of fields is known to be right
 
 
-def _message(key: str) -> Any:
-    """The class of a message of messages.toml; its name is the key in camel case."""
-    table = schema.messages()[key]
-    fields = namedtuple(table.class_name, [field.name for field in table.fields])
-    cls = type(table.class_name, (Message, fields), {
-        "__slots__": (), "__module__": __name__, "__doc__": table.doc,
-        "code": table.code, "name": table.name, "family": table.family, "scope": table.scope})
+def _register(cls: type[Message], table: schema.MessageSchema) -> None:
     places = {"hop"} & {table.scope} | ({"inside"} if table.inside else set())
     _KINDS[table.code] = _Kind(cls, frozenset(places),
                                tuple(_check(field.type, outward=False) for field in table.fields),
                                tuple(_check(field.type, outward=True) for field in table.fields))
     _quicken(cls, table, places)
-    return cls
 
 
-def _quicken(cls: type, table: schema.MessageSchema, places: set[str]) -> None:
+def _quicken(cls: type[Message], table: schema.MessageSchema, places: set[str]) -> None:
     types = [field.type for field in table.fields]
     read, write = codec.reader(cls, types, _INSIDE_READERS), codec.writer(table.code, types, _INSIDE_WRITERS)
-    if read is None:
+    if read is None or write is None:
         return
     if "hop" in places:
         _HOP_READERS[table.code], _HOP_WRITERS[cls] = read, write
@@ -442,9 +415,9 @@ def _quicken(cls: type, table: schema.MessageSchema, places: set[str]) -> None:
         _INSIDE_READERS[table.code], _INSIDE_WRITERS[cls] = read, write
 
 
-def _pack(message: Message, place: str) -> list:
+def _pack(message: Message, place: str) -> list[Any]:
     """What CBOR carries for a message; ValueError if it is not as the schema has it."""
-    kind = _KINDS.get(getattr(message, "code", None))
+    kind = _KINDS.get(getattr(message, "code", -1))
     if kind is None or type(message) is not kind.cls:
         raise ValueError(f"{message!r} is no message")
     if place not in kind.places:
@@ -482,68 +455,7 @@ def _first_fault(cls: Any, checks: tuple[Check, ...], values: Iterable[Any]) -> 
     raise AssertionError("every field is right now")
 
 
-Hello = _message("HELLO")
-Data = _message("DATA")
-Fragment = _message("FRAGMENT")
-Ack = _message("ACK")
-Reset = _message("RESET")
-Sub = _message("SUB")
-Unsub = _message("UNSUB")
-Event = _message("EVENT")
-Resync = _message("RESYNC")
-Snapshot = _message("SNAPSHOT")
-Relay = _message("RELAY")
-RelayAck = _message("RELAY_ACK")
-Leader = _message("LEADER")
-Rreq = _message("RREQ")
-Rrep = _message("RREP")
-Join = _message("JOIN")
-Grant = _message("GRANT")
-Refuse = _message("REFUSE")
-Activate = _message("ACTIVATE")
-Replaced = _message("REPLACED")
-Offer = _message("OFFER")
-Leave = _message("LEAVE")
-Probe = _message("PROBE")
-Flush = _message("FLUSH")
-SubFlush = _message("SUB_FLUSH")
-Routed = _message("ROUTED")
-InformedActivate = _message("INFORMED_ACTIVATE")
-Reserve = _message("RESERVE")
-Reserved = _message("RESERVED")
-Rec = _message("REC")
-RecAck = _message("REC_ACK")
-Broken = _message("BROKEN")
-PathRefused = _message("PATH_REFUSED")
-Flood = _message("FLOOD")
-Attach = _message("ATTACH")
-Attached = _message("ATTACHED")
-Alive = _message("ALIVE")
-Served = _message("SERVED")
-MoveOut = _message("MOVE_OUT")
-MovedOut = _message("MOVED_OUT")
-Want = _message("WANT")
-Unwant = _message("UNWANT")
-MoveIn = _message("MOVE_IN")
-Ready = _message("READY")
-Settled = _message("SETTLED")
-HandOut = _message("HAND_OUT")
-Publish = _message("PUBLISH")
-Stop = _message("STOP")
-Handed = _message("HANDED")
-Fetch = _message("FETCH")
-TaggedEvent = _message("TAGGED_EVENT")
-PushGossip = _message("PUSH_GOSSIP")
-GossipRequest = _message("GOSSIP_REQUEST")
-GossipAnswer = _message("GOSSIP_ANSWER")
-SubscriberPull = _message("SUBSCRIBER_PULL")
-PublisherPull = _message("PUBLISHER_PULL")
-Counters = _message("COUNTERS")
-Once = _message("ONCE")
-Part = _message("PART")
-EVENTS = frozenset({Event, TaggedEvent})  # both begin with the fields of Event
-
-_missing = ", ".join(f'`{table.class_name} = _message("{table.name}")`'
-                     for table in schema.messages().values() if table.code not in _KINDS)
-if _missing:
-    raise schema.SchemaError(f"messages.toml has messages that node/wire.py has no line for: add {_missing}")
+for _table in schema.messages().values():
+    _register(CLASSES[_table.name], _table)
+EVENTS: frozenset[type[Message]] = frozenset({Event, TaggedEvent})  # both begin with the fields of Event
+AnyEvent = Event | TaggedEvent

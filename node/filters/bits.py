@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any
 
 from node.filters.language import ORDERINGS, Attributes, Constraint, Filter, Value, type_of
 
@@ -19,6 +20,7 @@ FEW_FOUND = 8  # filters found that are taken out of the bits one by one
 MANY_HOPS = 64  # hops beyond which it is not known in bits which filters a hop wants
 
 Hops = dict[Hashable, None]
+_Key = tuple[str, str | None, str]  # of a kind of constraints: attribute, type, operator
 
 
 def satisfied(constraints: Iterable[Constraint], attributes: Attributes) -> bool:
@@ -44,6 +46,9 @@ class Entry:
         self.slot = 0  # ... and which one
 
 
+_NOBODY = Entry(Filter(), None)  # in a slot that is free
+
+
 class Block:
     """Entries whose `rest` is about the same attributes."""
 
@@ -51,9 +56,9 @@ class Block:
 
     def __init__(self) -> None:
         self._all = 0
-        self._entries: list[Entry | None] = []  # by slot
+        self._entries: list[Entry] = []  # by slot
         self._free: list[int] = []
-        self._kinds: dict[tuple, _Kind] = {}
+        self._kinds: dict[_Key, _Kind] = {}
         self._tests: list[tuple[str, str | None, _Kind]] = []  # the same: attribute, type, constraints
         self._checks: dict[int, list[Constraint]] = {}  # slots with a second constraint of one kind
         self._hops: dict[Hashable, int] | None = {}  # the slots that each wants
@@ -62,7 +67,7 @@ class Block:
         return len(self._entries) - len(self._free)
 
     def entries(self) -> list[Entry]:
-        return [entry for entry in self._entries if entry is not None]
+        return [entry for entry in self._entries if entry is not _NOBODY]
 
     def add(self, entry: Entry) -> None:
         """Put an entry in, with the hops that it has."""
@@ -100,7 +105,8 @@ class Block:
                     self._tests = [(*key[:2], kind) for key, kind in self._kinds.items()]
         self._checks.pop(slot, None)
         self._all ^= 1 << slot
-        self._entries[slot] = entry.block = None
+        self._entries[slot] = _NOBODY
+        entry.block = None
         self._free.append(slot)
 
     def wanted(self, entry: Entry, hop: Hashable) -> None:
@@ -148,7 +154,7 @@ class Block:
                 left ^= 1 << slot
         return left
 
-    def _split(self, entry: Entry) -> Iterator[tuple[tuple | None, Constraint]]:
+    def _split(self, entry: Entry) -> Iterator[tuple[_Key | None, Constraint]]:
         """The constraints with the kind in which each stands; None for a second one of a kind, which is
         checked by itself. That an attribute exists is known."""
         taken = set()
@@ -180,7 +186,7 @@ def _bits(bits: int) -> Iterator[int]:
 # ---- constraints of one kind: one attribute, type and operator --------------------------------------------
 
 
-def _kind_of(constraint: Constraint) -> tuple[str, str | None, str]:
+def _kind_of(constraint: Constraint) -> _Key:
     """Attribute, type and operator; equalities of all types stand together, as `in` may mix them."""
     if constraint.op in ("=", "in"):
         return constraint.name, None, "="
@@ -217,9 +223,9 @@ class _Bounds(_Kind):
         super().__init__()
         self._upward = op in (">", ">=")  # satisfied by what is above the bound
         self._find = bisect_left if op in (">", "<=") else bisect_right
-        self._bounds: list[list] = []
+        self._bounds: list[list[Any]] = []  # values that have an order among themselves
         self._slots: list[list[int]] = []  # in the same places
-        self._ends: list = []  # the highest bound of each piece
+        self._ends: list[Any] = []  # the highest bound of each piece
         self._bits: list[int] = []  # its slots
         self._below: list[int] = [0]  # those of all pieces before it
 
@@ -267,7 +273,7 @@ class _Bounds(_Kind):
             upper, its_slots = self._take(piece)
             self._put(piece, bounds + upper, slots + its_slots)
 
-    def _put(self, piece: int, bounds: list, slots: list[int]) -> None:
+    def _put(self, piece: int, bounds: list[Any], slots: list[int]) -> None:
         bits = 0
         for slot in slots:
             bits |= 1 << slot
@@ -277,7 +283,7 @@ class _Bounds(_Kind):
         self._bits.insert(piece, bits)
         del self._below[piece + 1:]
 
-    def _take(self, piece: int) -> tuple[list, list[int]]:
+    def _take(self, piece: int) -> tuple[list[Any], list[int]]:
         del self._ends[piece], self._bits[piece], self._below[piece + 1:]
         return self._bounds.pop(piece), self._slots.pop(piece)
 
@@ -346,7 +352,7 @@ class _Values(_Kind):
     def having(self, key: Hashable) -> int:
         """The slots with this value."""
         known = self._slots.get(key, 0)
-        if type(known) is int:
+        if isinstance(known, int):
             return known
         bits = 0
         for slot in known:
@@ -380,21 +386,21 @@ class _Patterns(_Values):
 
     def add(self, constraint: Constraint, slot: int) -> None:
         super().add(constraint, slot)
-        length = len(constraint.values[0])
+        length = _length(constraint)
         self._lengths[length] = self._lengths.get(length, 0) + 1
 
     def remove(self, constraint: Constraint, slot: int) -> None:
         super().remove(constraint, slot)
-        length = len(constraint.values[0])
+        length = _length(constraint)
         self._lengths[length] -= 1
         if not self._lengths[length]:
             del self._lengths[length]
 
-    def violated(self, value: Value) -> int:
+    def violated(self, value: Any) -> int:  # text or bytes, as the patterns
         size = len(value)
         lengths = [length for length in self._lengths if length <= size]
         if self._op == "prefix":
-            pieces = [value[:length] for length in lengths]
+            pieces: Iterable[Hashable] = [value[:length] for length in lengths]
         elif self._op == "suffix":
             pieces = [value[size - length:] for length in lengths]
         elif sum(size - length + 1 for length in lengths) < len(self._slots):
@@ -406,6 +412,11 @@ class _Patterns(_Values):
             if piece in self._slots:
                 found |= self.having(piece)
         return self.all ^ found
+
+
+def _length(constraint: Constraint) -> int:
+    pattern: Any = constraint.values[0]  # text or bytes
+    return len(pattern)
 
 
 _MAKE: dict[str, Callable[[str], _Kind]] = {

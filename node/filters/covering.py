@@ -16,15 +16,15 @@ import math
 import sys
 from collections.abc import Sequence
 from itertools import combinations, permutations
-from typing import NamedTuple
+from typing import Any, AnyStr, NamedTuple
 
 from node.filters.language import MAX_CHOICES, Constraint, Filter, FilterError, Value, type_of
 
 _TYPES = ("text", "number", "bool", "bytes")
 _LARGEST = sys.float_info.max
-_FIRST = {"text": "\0", "bytes": b"\0"}  # the least letter
-_LAST = {"text": "\U0010ffff", "bytes": b"\xff"}  # and the greatest, with the one before it
-_LAST_BUT_ONE = {"text": "\U0010fffe", "bytes": b"\xfe"}
+_FIRST: dict[str, Any] = {"text": "\0", "bytes": b"\0"}  # the least letter
+_LAST: dict[str, Any] = {"text": "\U0010ffff", "bytes": b"\xff"}  # and the greatest, with the one before it
+_LAST_BUT_ONE: dict[str, Any] = {"text": "\U0010fffe", "bytes": b"\xfe"}
 
 
 def covers(f: Filter, g: Filter) -> bool:
@@ -117,9 +117,9 @@ def _texts_apart(one: _Set, other: _Set) -> bool:
         case "suffix", "suffix":
             return not one.low.endswith(other.low) and not other.low.endswith(one.low)
         case ("from" | "prefix"), "below":
-            return one.low >= other.low
+            return bool(one.low >= other.low)
         case "prefix", "from":
-            return one.low < other.low and not other.low.startswith(one.low)
+            return bool(one.low < other.low and not other.low.startswith(one.low))
     return False
 
 
@@ -143,7 +143,7 @@ def _union(a: Constraint, b: Constraint) -> Constraint | None:
     return None
 
 
-def _keys(constraint: Constraint) -> list[tuple]:
+def _keys(constraint: Constraint) -> list[tuple[str, Value]]:
     return [(type_of(value), value) for value in constraint.values]
 
 
@@ -162,8 +162,8 @@ class _Set(NamedTuple):
     """
 
     shape: str
-    low: object
-    high: object = None
+    low: Any
+    high: Any = None
 
 
 _NOTHING = _Set("values", frozenset())
@@ -175,7 +175,8 @@ def _sets(constraint: Constraint) -> dict[str, _Set]:
     if op == "in":
         kinds = {kind: frozenset(value for value in values if type_of(value) == kind) for kind in _TYPES}
         return {kind: _Set("values", chosen) for kind, chosen in kinds.items() if chosen}
-    kind, value = type_of(values[0]), values[0]
+    value: Any = values[0]
+    kind = type_of(value)
     if op == "=":
         found = _Set("values", frozenset([value]))
     elif op == "!=":
@@ -232,25 +233,27 @@ def _includes(kind: str, wide: _Set, narrow: _Set) -> bool:
     return _pattern_includes(kind, wide, narrow)
 
 
-def _holds(found: _Set, value: Value) -> bool:
+def _holds(found: _Set, value: Any) -> bool:
     """Whether a value of the set's own type is in it."""
     low = found.low
     match found.shape:
         case "values":
-            return value in low
+            held = value in low
         case "except":
-            return value != low
+            held = value != low
         case "between":
-            return low <= value <= found.high
+            held = low <= value <= found.high
         case "from":
-            return value >= low
+            held = value >= low
         case "below":
-            return value < low
+            held = value < low
         case "prefix":
-            return value.startswith(low)
+            held = value.startswith(low)
         case "suffix":
-            return value.endswith(low)
-    return low in value
+            held = value.endswith(low)
+        case _:
+            held = low in value
+    return bool(held)
 
 
 def _numbers_include(wide: _Set, narrow: _Set) -> bool:
@@ -259,7 +262,7 @@ def _numbers_include(wide: _Set, narrow: _Set) -> bool:
         low = math.nextafter(low, math.inf) if narrow.low == low else low
         high = math.nextafter(high, -math.inf) if narrow.low == high else high
     if wide.shape == "between":
-        return wide.low <= low and high <= wide.high
+        return bool(wide.low <= low and high <= wide.high)
     # A finite set includes an interval that has few doubles, at the very end of the numbers.
     for _ in range(len(wide.low)):
         if low not in wide.low:
@@ -275,7 +278,7 @@ def _from_includes(kind: str, low: str | bytes, narrow: _Set) -> bool:
     if not low:
         return True
     if narrow.shape in ("from", "prefix"):
-        return narrow.low >= low  # the least text with a prefix is the prefix itself
+        return bool(narrow.low >= low)  # the least text with a prefix is the prefix itself
     if low.strip(_FIRST[kind]) or narrow.shape == "below":
         return False  # anything can stand before a suffix or an infix, least letters too; "" is below
     if narrow.shape == "except":
@@ -298,7 +301,7 @@ def _pattern_includes(kind: str, wide: _Set, narrow: _Set) -> bool:
     return wide.shape == narrow.shape and _holds(wide, narrow.low)
 
 
-def _all_contain(kind: str, infix: str | bytes, low: str | bytes) -> bool:
+def _all_contain(kind: str, infix: AnyStr, low: AnyStr) -> bool:
     """Whether everything >= `low` contains `infix`, which consists of greatest letters only.
 
     What is greater than `low` follows it for i letters and then has a greater one. That adds nothing to find

@@ -15,7 +15,7 @@ LONGEST = 200  # characters of a text that is looked at; longer ones are told th
 
 _NAME = r"[A-Za-z_][\w.-]*"
 _VALUE = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[-+]?[\d.]+(?:[eE][-+]?\d+)?|[\w.-]+)"""
-Cure = str | Callable[[re.Match], str]
+Cure = str | Callable[[re.Match[str]], str]
 
 
 def cure(text: str) -> str | None:
@@ -41,14 +41,14 @@ def _name(raw: str) -> str:
     return raw if is_plain_name(raw) else quoted(raw)
 
 
-def _choices(found: re.Match) -> str:
+def _choices(found: re.Match[str]) -> str:
     values = ", ".join(map(_value, re.findall(_VALUE, found["values"])))
     if found["no"]:
         return f"there is no `not in`: write `{_name(found['name'])} != ...` for each value, joined with `and`"
     return f"write `{_name(found['name'])} in [{values}]`"
 
 
-def _like(found: re.Match) -> str:
+def _like(found: re.Match[str]) -> str:
     name, text = _name(found["name"]), _value(found["value"])[1:-1]
     if found["no"]:
         return "there is no `not`; besides `!=` nothing says what is not wanted"
@@ -61,12 +61,12 @@ def _like(found: re.Match) -> str:
     return f"write `{name} {op} \"{inner}\"`"
 
 
-def _between(found: re.Match) -> str:
+def _between(found: re.Match[str]) -> str:
     name = _name(found["name"])
     return f"write `{name} >= {_value(found['low'])} and {name} <= {_value(found['high'])}`"
 
 
-def _null(found: re.Match) -> str:
+def _null(found: re.Match[str]) -> str:
     if found["no"] or found["op"] in ("!=", "<>"):
         return f"there is no null: write `{_name(found['name'])} exists`"
     return "there is no null; that an attribute is missing cannot be asked for"
@@ -81,20 +81,20 @@ _ALIKE = {"≥": ">=", "≤": "<=", "≠": "!=", "=~": "contains", "^=": "prefix
 _NO_PATTERNS = ("=~", "~", "~=", "matches", "regexp")
 
 
-def _alike(found: re.Match) -> str:
+def _alike(found: re.Match[str]) -> str:
     op = " ".join(found["op"].lower().split())
     said = f"write `{_name(found['name'])} {_ALIKE[op]} {_value(found['value'])}`"
     return f"there are no patterns; `prefix`, `suffix` and `contains` take text as it is: {said}" if op in _NO_PATTERNS else said
 
 
-def _not(found: re.Match) -> str:
+def _not(found: re.Match[str]) -> str:
     if found["value"]:
         opposite = {"=": "!=", "==": "=", "!=": "=", "<": ">=", ">": "<=", "<=": ">", ">=": "<"} | {"==": "!="}
         return f"there is no `not`: write `{_name(found['name'])} {opposite[found['op']]} {_value(found['value'])}`"
     return "there is no `not`: write `!=`"
 
 
-def _topic(found: re.Match) -> str:
+def _topic(found: re.Match[str]) -> str:
     topic = found["topic"]
     whole = re.split(r"[#+*]", topic)[0]
     how = f"prefix {quoted(whole)}" if whole != topic else f"= {quoted(topic)}"
@@ -103,18 +103,18 @@ def _topic(found: re.Match) -> str:
     return f"this is a topic of MQTT; here events have attributes: with one called topic, write `topic {how}`"
 
 
-def _path(found: re.Match) -> str:
+def _path(found: re.Match[str]) -> str:
     name = re.split(r"[./@\[\]'\"$]+", found["path"].strip("'\"]"))[-1]
     if not name or not is_plain_name(name):
         return "this is a path into a document; here an event has attributes, each by its plain name: `kind = \"temp\"`"
     return f"this is a path into a document; here an attribute stands by its plain name: `{name} = ...`"
 
 
-def _doubled(found: re.Match) -> str:
+def _doubled(found: re.Match[str]) -> str:
     return f"a quote inside a text is written with a backslash, or in the other quotes: {_value(found.group())}"
 
 
-def _known(pattern: str, written: Cure, flags: int = re.IGNORECASE) -> tuple[re.Pattern, Cure]:
+def _known(pattern: str, written: Cure, flags: int = re.IGNORECASE) -> tuple[re.Pattern[str], Cure]:
     return re.compile(pattern, flags), written
 
 

@@ -208,6 +208,7 @@ class _Group:
             del self.few[entry.filter]
             return
         block = entry.block
+        assert block is not None  # as they are many
         block.remove(entry)
         if not len(block):
             self.blocks.remove(block)

@@ -18,6 +18,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Context, Decimal, InvalidOperation
 from hashlib import blake2s
+from typing import Any
 
 import cbor2
 
@@ -38,14 +39,15 @@ PATTERNS = ("prefix", "suffix", "contains")
 OPERATORS = ("=", "!=", *ORDERINGS, *PATTERNS, "exists", "in")
 _RANK = {op: rank for rank, op in enumerate(OPERATORS)}
 
-Test = Callable[[Value], bool]
+Wire = tuple[tuple[str | Value, ...], ...]  # of a filter
+Test = Callable[[Any], bool]
 
 
 class FilterError(ValueError):
     """A filter or an event's attributes that cannot be; its text says where and what would do."""
 
 
-def check_name(name: object) -> None:
+def check_name(name: Any) -> None:
     """FilterError unless this can name an attribute: 1 to 64 bytes of UTF-8."""
     if type(name) is not str:
         raise FilterError(f"an attribute's name is text, not {name!r}")
@@ -54,7 +56,7 @@ def check_name(name: object) -> None:
         raise FilterError(f"an attribute's name has 1 to {MAX_NAME} bytes, not {size}")
 
 
-def check_value(value: object) -> None:
+def check_value(value: Any) -> None:
     """FilterError unless this can be an attribute's value: text, int, float, bool or bytes, within bounds."""
     kind = type(value)
     if kind is str:
@@ -90,7 +92,7 @@ def beyond_doubles(text: str) -> bool:
     return written != Context(prec=digits).create_decimal(held)
 
 
-def check_attributes(attributes: Attributes) -> None:
+def check_attributes(attributes: Mapping[Any, Any]) -> None:
     """FilterError unless an event may carry these: at most 32, each name and value within its bounds."""
     if len(attributes) > MAX_ATTRIBUTES:
         raise FilterError(f"an event has at most {MAX_ATTRIBUTES} attributes, not {len(attributes)}")
@@ -114,12 +116,12 @@ def _check_value_of(name: str, value: object) -> None:
         raise FilterError(f"attribute {quoted(name)}: {error}") from None
 
 
-def attributes_as_record(attributes: Attributes) -> list[dict]:
+def attributes_as_record(attributes: Attributes) -> list[dict[str, object]]:
     """An event's attributes as records carry them (records.toml, `list<attribute>`)."""
     return [{"name": name, "value": value_as_record(value)} for name, value in attributes.items()]
 
 
-def value_as_record(value: Value) -> dict:
+def value_as_record(value: Value) -> dict[str, object]:
     """One value as records carry it: a struct with exactly one of n, s, b and x (bytes in hex)."""
     if isinstance(value, bool):
         return {"b": value}
@@ -157,14 +159,14 @@ class Constraint:
     def matches(self, attributes: Attributes) -> bool:
         return self.name in attributes and self.test(attributes[self.name])
 
-    def to_wire(self) -> tuple:
+    def to_wire(self) -> tuple[str | Value, ...]:
         return (self.name, self.op, *self.values)
 
-    def as_record(self) -> dict:
+    def as_record(self) -> dict[str, object]:
         return {"name": self.name, "op": self.op, "values": [value_as_record(value) for value in self.values]}
 
     @property
-    def rank(self) -> tuple:
+    def rank(self) -> tuple[str, int, bytes]:
         """Where the constraint stands in a canonical filter: by name, operator and values."""
         return self.name, _RANK[self.op], self.key
 
@@ -179,7 +181,7 @@ class Constraint:
     def __hash__(self) -> int:
         return hash(self.key)
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[type[Constraint], tuple[object, ...]]:
         return Constraint, (self.name, self.op, self.values)
 
     def __str__(self) -> str:
@@ -203,6 +205,7 @@ class Filter:
 
     constraints: tuple[Constraint, ...]
     hash: bytes
+    _number: int  # the hash of Python
     key: bytes  # the CBOR of the wire form; two filters are equal when their keys are
 
     def __init__(self, constraints: Iterable[Constraint] = ()) -> None:
@@ -227,7 +230,7 @@ class Filter:
                 return False
         return True
 
-    def to_wire(self) -> tuple:
+    def to_wire(self) -> Wire:
         """The form that messages carry (type `filter` of messages.toml)."""
         return tuple(constraint.to_wire() for constraint in self.constraints)
 
@@ -248,7 +251,7 @@ class Filter:
             raise FilterError("the filter is not in canonical form")
         return found
 
-    def as_record(self) -> list[dict]:
+    def as_record(self) -> list[dict[str, object]]:
         """The constraints as records carry them (records.toml, `list<constraint>`)."""
         return [constraint.as_record() for constraint in self.constraints]
 
@@ -266,7 +269,7 @@ class Filter:
     def __iter__(self) -> Iterator[Constraint]:
         return iter(self.constraints)
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[type[Filter], tuple[object, ...]]:
         return Filter, (self.constraints,)
 
     def __str__(self) -> str:
@@ -364,7 +367,7 @@ def _test(op: str, values: tuple[Value, ...]) -> Test:
     return _TESTS[op](wanted, kind)
 
 
-_TESTS: dict[str, Callable[[Value, type], Test]] = {
+_TESTS: dict[str, Callable[[Any, Any], Test]] = {
     "=": lambda wanted, kind: lambda value: type(value) is kind and value == wanted,
     "!=": lambda wanted, kind: lambda value: type(value) is kind and value != wanted,
     "<": lambda wanted, kind: lambda value: type(value) is kind and value < wanted,
@@ -375,7 +378,7 @@ _TESTS: dict[str, Callable[[Value, type], Test]] = {
     "suffix": lambda wanted, kind: lambda value: type(value) is kind and value.endswith(wanted),
     "contains": lambda wanted, kind: lambda value: type(value) is kind and wanted in value,
 }
-_NUMBER_TESTS: dict[str, Callable[[float], Test]] = {
+_NUMBER_TESTS: dict[str, Callable[[Any], Test]] = {
     "=": lambda wanted: lambda value: (type(value) is int or type(value) is float) and value == wanted,
     "!=": lambda wanted: lambda value: (type(value) is int or type(value) is float) and value != wanted,
     "<": lambda wanted: lambda value: (type(value) is int or type(value) is float) and value < wanted,

@@ -14,7 +14,7 @@ Words may be written in capitals. A name that is one of the words, or has other 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from node.filters import dialects
 from node.filters.language import (
@@ -88,11 +88,12 @@ def _tokens(text: str) -> list[Token]:
         if not found:
             if text[at] in "\"'":
                 raise _Unread(f"column {at + 1}: this text has no closing {text[at]}", f"write {text[at]} at its end")
-            start = re.compile(r"\S+").match(text, at).group()
+            start = text[at:].split(maxsplit=1)[0]
             raise _Unread(f"column {at + 1}: `{start[:40]}` is no name, operator or value",
                           "names of unusual letters and text go in quotes")
-        if found.lastgroup != "space":
-            tokens.append(Token(found.lastgroup, found.group(), at + 1))
+        kind = str(found.lastgroup)  # every alternative is a group
+        if kind != "space":
+            tokens.append(Token(kind, found.group(), at + 1))
         at = found.end()
     tokens.append(Token("end", "", len(text) + 1))
     return tokens
@@ -183,7 +184,7 @@ class _Parser:
         if self._peek().kind != "end":
             self._refuse(wanted)
 
-    def _refuse(self, wanted: str) -> None:
+    def _refuse(self, wanted: str) -> NoReturn:
         token = self._peek()
         found = "the text ends" if token.kind == "end" else f"found `{token.text[:40]}`"
         cure = _HINTS.get(token.word) or f"here would do {wanted}"
@@ -191,7 +192,7 @@ class _Parser:
 
 
 def _unquoted(token: Token) -> str:
-    def plain(escape: re.Match) -> str:
+    def plain(escape: re.Match[str]) -> str:
         short, long, letter = escape.groups()
         where = f"column {token.column + 1 + escape.start()}"
         if letter is not None:

@@ -12,7 +12,7 @@ import struct
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 FOLDER = Path(__file__).resolve().parent
 
@@ -109,7 +109,8 @@ def parse_type(text: str) -> Type:
 def _message_type(text: str, listed: bool = False) -> tuple[Type, str]:
     """The type that `text` begins with, and the rest. The `?` behind an item of a list is the list's."""
     if text.startswith("("):
-        items, rest = [], text
+        items: list[Type] = []
+        rest = text
         while not rest.startswith(")"):
             item, rest = _message_type(rest[1:])
             items.append(item)
@@ -124,13 +125,13 @@ def _message_type(text: str, listed: bool = False) -> tuple[Type, str]:
             if not rest.startswith(":") or not number.isdecimal():
                 raise ValueError(f"`{word}` needs a bound, as in `{word}:16`")
             rest = rest[1 + len(number):]
-            items = ()
+            inside: tuple[Type, ...] = ()
             if word == "list":
                 if not rest.startswith(":"):
                     raise ValueError("a list needs a type for its items, as in `list:16:node`")
                 inner, rest = _message_type(rest[1:], listed=True)
-                items = (inner,)
-            found = Type(word, int(number), items)
+                inside = (inner,)
+            found = Type(word, int(number), inside)
         elif word in PLAIN:
             found = Type(word)
         else:
@@ -157,7 +158,8 @@ def parse_record_type(text: str) -> RecordType:
 
 def _record_type(text: str) -> tuple[RecordType, str]:
     if text.startswith("{"):
-        fields, rest = [], text
+        fields: list[tuple[str, RecordType]] = []
+        rest = text
         while not rest.startswith("}"):
             name = _word(rest[1:])
             if not name or not rest[1 + len(name):].startswith(":"):
@@ -202,7 +204,7 @@ def messages() -> dict[str, MessageSchema]:
     return messages_from(_read("messages.toml"))
 
 
-def messages_from(tables: dict) -> dict[str, MessageSchema]:
+def messages_from(tables: dict[str, Any]) -> dict[str, MessageSchema]:
     """The same from the tables themselves; SchemaError if one is wrong or two share a code."""
     found: dict[str, MessageSchema] = {}
     codes: dict[int, str] = {}
@@ -216,7 +218,7 @@ def messages_from(tables: dict) -> dict[str, MessageSchema]:
     return found
 
 
-def _message(name: str, table: dict) -> MessageSchema:
+def _message(name: str, table: dict[str, Any]) -> MessageSchema:
     where = f"messages.toml: [{name}]"
     unknown = set(table) - {"code", "scope", "family", "inside", "doc", "fields"}
     if unknown:
@@ -231,7 +233,7 @@ def _message(name: str, table: dict) -> MessageSchema:
     inside = table.get("inside", False)
     if table["scope"] == "link" and not inside:
         raise SchemaError(f"{where} inside: messages of scope \"link\" travel in others; say inside = true")
-    fields = []
+    fields: list[Field] = []
     for entry in table["fields"]:
         unknown = set(entry) - {"name", "type", "doc", "unit"}
         if unknown or not {"name", "type", "doc"} <= set(entry):
@@ -262,10 +264,10 @@ def records() -> dict[str, RecordSchema]:
     return found
 
 
-def faults(record: dict) -> list[str]:
+def faults(record: dict[str, Any]) -> list[str]:
     """What in a record (one decoded line of JSON) is not as records.toml says; empty when all is well."""
     kind = record.get("kind")
-    schema = records().get(kind)
+    schema = records().get(str(kind))
     if schema is None:
         return [f"kind: {kind!r} is none of records.toml"]
     wrong = []
@@ -280,12 +282,14 @@ def faults(record: dict) -> list[str]:
     return wrong
 
 
-def _value_faults(where: str, value: object, wanted: RecordType) -> list[str]:
+_PYTHON: dict[str, tuple[Any, ...]] = {"int": (int,), "float": (int, float), "text": (str,), "bool": (bool,),
+                                       "list": (list, tuple), "struct": (dict,)}
+
+
+def _value_faults(where: str, value: Any, wanted: RecordType) -> list[str]:
     if value is None:
         return [] if wanted.nullable else [f"{where}: null, but it must be there"]
-    python = {"int": (int,), "float": (int, float), "text": (str,), "bool": (bool,),
-              "list": (list, tuple), "struct": (dict,)}[wanted.kind]
-    if not isinstance(value, python) or (isinstance(value, bool) and wanted.kind != "bool"):
+    if not isinstance(value, _PYTHON[wanted.kind]) or (isinstance(value, bool) and wanted.kind != "bool"):
         return [f"{where}: {value!r} is not {wanted.kind}"]
     if wanted.kind == "list":
         return [fault for i, item in enumerate(value)
@@ -300,7 +304,7 @@ def _value_faults(where: str, value: object, wanted: RecordType) -> list[str]:
     return found
 
 
-def _read(name: str) -> dict:
+def _read(name: str) -> dict[str, Any]:
     try:
         return tomllib.loads((FOLDER / name).read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:

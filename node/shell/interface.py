@@ -29,9 +29,9 @@ SETTLE = 0.05  # s in which several bells are one
 
 
 class Look(NamedTuple):
-    """An interface as it is: its index, whether it can carry frames, its address and broadcast address."""
+    """An interface as it is: the number that the kernel gave it, whether it can carry frames, its address and broadcast address."""
 
-    index: int
+    number: int
     up: bool
     address: str | None
     broadcast: str | None
@@ -44,7 +44,7 @@ def look(name: str, family: str) -> Look | None:
         flags = struct.unpack_from("H", _asked(name, SIOCGIFFLAGS), 16)[0]
     except OSError:
         return None
-    up = flags & (IFF_UP | IFF_RUNNING) == IFF_UP | IFF_RUNNING
+    up: bool = flags & (IFF_UP | IFF_RUNNING) == IFF_UP | IFF_RUNNING
     if family == "ipv6":
         return Look(index, up, _link_local(name), ALL_NODES)
     return Look(index, up, _ipv4(name, SIOCGIFADDR), _ipv4(name, SIOCGIFBRDADDR))
@@ -66,7 +66,7 @@ def named(interface: str | None, address: str | None) -> str:
 def managed(name: str) -> bool:
     """Whether it is a radio that talks to an access point only."""
     try:
-        return struct.unpack_from("I", _asked(name, SIOCGIWMODE), 16)[0] == MANAGED
+        return bool(struct.unpack_from("I", _asked(name, SIOCGIWMODE), 16)[0] == MANAGED)
     except OSError:
         return False  # no radio, or a kernel without this question
 

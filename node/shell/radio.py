@@ -156,7 +156,7 @@ class Radio:
         name = self.interface
         if now is None:
             say(f"{name} is gone; the node goes on and takes it up again when it returns")
-        elif before is None or now.index != before.index:
+        elif before is None or now.number != before.number:
             try:
                 fresh = self._open()
             except DaemonError as error:
@@ -183,7 +183,7 @@ class Radio:
             self.address = seen.address
             self.broadcast_address = self._broadcast or seen.broadcast
             # flow and link, behind address and port
-            self._scope = (0, seen.index) if self._family == "ipv6" else ()
+            self._scope = (0, seen.number) if self._family == "ipv6" else ()
 
     def _tell(self, seen: Look | None, tick: Callable[[], object]) -> None:
         if self.record is not None:
