@@ -49,7 +49,10 @@ def run(args: argparse.Namespace) -> int:
     except settings.SettingsError as error:
         raise UserError(str(error)) from None
     from node import daemon
+    from node.shell import say
 
+    for key, told in chosen.config.doubts():
+        say(f"node.{key}: {told}")
     try:
         daemon.run(chosen)
     except daemon.DaemonError as error:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 TIMER = (1e-3, 3600.0)  # s; below, a node would do nothing but wake up
 RATE = (1e3, 1e11)  # bit/s
 SECRET = 1024  # characters at most
+LONG = 30.0  # s, beyond which hardly anybody waits on purpose
 
 # What a number may be, both ends included.
 LIMITS: dict[str, tuple[float, float]] = {
@@ -135,3 +136,15 @@ class NodeConfig:
         if not self.rto_min <= self.rto_initial <= self.rto_max:
             within = f"a number between rto_min = {self.rto_min:g} and rto_max = {self.rto_max:g}"
             yield "rto_initial", f"{self.rto_initial:g}", within
+
+    def doubts(self) -> Iterator[tuple[str, str]]:
+        """(key, what comes of it) of each timer with which next to nothing happens: in order, and hardly meant."""
+        first = self.hello_interval * self.hello_up
+        if first > LONG:
+            yield "hello_interval", f"{self.hello_up} beacons at {self.hello_interval:g} s begin a neighbor, so nobody is one for {first:g} s"
+        if self.tree == "none":
+            return
+        for key, then in (("leader_interval", "a tree is told so seldom of its leader"), ("request_wait", "a seeker waits so long before it joins"),
+                          ("merge_wait", "two trees that meet wait so long to become one")):
+            if (seconds := getattr(self, key)) > LONG:
+                yield key, f"{seconds:g} s: {then}"

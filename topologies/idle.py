@@ -52,13 +52,24 @@ IDLE = (
 
 def notes(scenario: Scenario) -> Iterator[str]:
     """Keys with another value than the default that change nothing, those of one reason in one sentence."""
-    for table, keys, when, without in IDLE:
+    for given, without in _given(scenario):
+        yield f"{', '.join(given)}: nothing comes of {'it' if len(given) == 1 else 'them'} without {without}"
+
+
+def keys(scenario: Scenario) -> Iterator[str]:
+    """Those keys, such as node.flush."""
+    for given, _ in _given(scenario):
+        yield from given
+
+
+def _given(scenario: Scenario) -> Iterator[tuple[list[str], str]]:
+    for table, names, when, without in IDLE:
         if not when(scenario):
             continue
         section = scenario
         for name in table.split("."):
             section = getattr(section, name)
         fields = type(section).model_fields
-        given = [key for key in keys if key in fields and getattr(section, key) != fields[key].default]
+        given = [f"{table}.{key}" for key in names if key in fields and getattr(section, key) != fields[key].default]
         if given:
-            yield f"{', '.join(f'{table}.{key}' for key in given)}: nothing comes of {'it' if len(given) == 1 else 'them'} without {without}"
+            yield given, without

@@ -28,7 +28,6 @@ MOST_NAMED = 8  # hosts in one line
 MOST_INSTANTS = 200_000  # of explicit events that are looked at
 FEWEST = 0.1  # neighbors of a host, or subscribers of an event, on average: below, next to nothing happens
 MOST_COARSE = 0.1  # share of the measured time that one record of traffic may span
-LEAST_CACHE = 64  # bytes: no event with its header takes less
 FRAME = 2e-4  # s: of a frame on the air, whatever it carries
 SLOW_RATE = 1e5  # bit/s; less is more likely kbit/s, as no radio for such a network is so slow
 RATES_OF_80211A = (6e6, 9e6, 12e6, 18e6, 24e6, 36e6, 48e6, 54e6)  # bit/s
@@ -129,6 +128,9 @@ def _radio(scenario: Scenario) -> Iterator[str]:
 def _run(scenario: Scenario) -> Iterator[str]:
     run = scenario.run
     low, high = run.window
+    if replay.is_short(run):
+        yield (f"run.grace: a subscriber owes events from {run.grace:g} s after it subscribed, and none after {run.last_measured:g} s is "
+               f"measured: nothing is expected in a run of {run.duration:g} s, which is good for a first try alone; a longer run.duration")
     if high > run.duration - run.deadline + 1e-9:
         yield (f"run.window: events after {run.duration - run.deadline:g} s are not measured, though it goes to {high:g} s: the run "
                f"ends before they have had their deadline of {run.deadline:g} s; a longer run.duration")
@@ -291,14 +293,15 @@ def _generator(scenario: Scenario) -> Iterator[str]:
     if not workload.kinds:
         return
     interval, left = workload.publish_interval, run.duration - workload.start
-    if interval > left:
+    short = replay.is_short(run)
+    if interval > left and not short:
         yield (f"workload.publish_interval: {interval:g} s, and the generator has {left:g}: about {1 - left / interval:.0%} of the hosts "
                "publish nothing")
-    hosts, high = len(scenario.names), min(run.window[1], run.duration - run.deadline)
-    if workload.subscriptions and workload.start + run.grace > high and workload.start < run.window[1]:
+    hosts, high = len(scenario.names), run.last_measured
+    if workload.subscriptions and not short and workload.start + run.grace > high and workload.start < run.window[1]:
         yield (f"run.grace: subscribed at {workload.start:g} s, a host owes events from {run.grace:g} s later on, which is after the last "
                f"one that is measured ({high:g} s): nothing is expected")
-    if interval and (high - max(run.window[0], workload.start)) * hosts / interval < 1:
+    if interval and not short and (high - max(run.window[0], workload.start)) * hosts / interval < 1:
         yield f"run.window: from {run.window[0]:g} to {high:g} s the generator publishes hardly an event; a longer one"
     if 0 < workload.subscriptions * hosts / workload.kinds < FEWEST:
         yield (f"workload.kinds: {workload.kinds:,}, of which each host wants {workload.subscriptions}: an event has "
@@ -320,11 +323,13 @@ def _generator(scenario: Scenario) -> Iterator[str]:
 
 def _subscriptions(scenario: Scenario) -> Iterator[str]:
     run = scenario.run
-    high = min(run.window[1], run.duration - run.deadline)
+    high = run.last_measured
     for k, row in enumerate(scenario.workload.subscribe):
         key = f"workload.subscribe[{k}]"
         if row.until is not None and row.until >= run.duration:
             yield f"{key}.until: {row.until:g} s, and the run ends at {run.duration:g}: it is never taken back"
+        if replay.is_short(run):
+            continue
         if row.at + run.grace > high:
             yield (f"{key}.at: {row.at:g} s, and events count for a subscriber from run.grace = {run.grace:g} s later on, which is after "
                    f"the last one that is measured ({high:g} s): nothing is expected of it")
@@ -335,8 +340,7 @@ def _subscriptions(scenario: Scenario) -> Iterator[str]:
 
 def _publications(scenario: Scenario) -> Iterator[str]:
     run, count = scenario.run, len(scenario.names)
-    low, high = run.window
-    high = min(high, run.duration - run.deadline)
+    low, high = run.window[0], run.last_measured
     for k, row in enumerate(scenario.workload.publish):
         key, hosts = f"workload.publish[{k}]", count if row.hosts is None else len(row.hosts)
         end = min(run.duration, math.inf if row.until is None else row.until)
@@ -407,6 +411,24 @@ def _absent(scenario: Scenario) -> Iterator[str]:
                f"{'is' if len(hosts) == 1 else 'are'} down by [[faults]], and are not published")
 
 
+_NEVER = {  # what does not come to pass where a timer of [node] is as long as the run
+    "leader_interval": "leaders are not heard of, and trees that meet hardly become one",
+    "request_wait": "who seeks a tree waits for replies until the end, and joins none",
+    "join_wait": "a join that is not answered is never tried again",
+    "merge_wait": "trees that meet never become one",
+    "rto_min": "nothing that is lost on a link is sent again",
+    "rto_initial": "nothing that is lost on a new link is sent again",
+    "channel_give_up": "no link is ever given up for want of acknowledgements",
+    "unsubscription_timer": "what a lost link wanted is never withdrawn",
+    "subscription_timer": "what `informed` holds back is never told for want of time",
+    "activate_wait": "the end of a new link goes on by itself at no time",
+    "path_wait": "a reconfiguration that is cut short is never given up",
+    "handoff_wait": "a new broker waits for the old ones until the end",
+    "roam_dwell": "nobody roams to a broker that is heard better",
+    "traffic_interval": "what is sent is counted once, at the end",
+}
+
+
 def _node(scenario: Scenario) -> Iterator[str]:
     """Timers with which a part never comes to do its work."""
     node, duration = scenario.node, scenario.run.duration
@@ -416,20 +438,17 @@ def _node(scenario: Scenario) -> Iterator[str]:
     if node.tree != "none" and node.channel_give_up <= node.rto_initial:
         yield (f"node.channel_give_up: {node.channel_give_up:g} s, and the first retransmission comes after rto_initial = "
                f"{node.rto_initial:g}: a link ends at the first loss")
-    if node.tree != "none" and node.leader_interval >= duration:
-        yield (f"node.leader_interval: {node.leader_interval:g} s in a run of {duration:g} s: leaders are not heard of, and trees that "
-               "meet hardly become one")
+    idle_keys = set(idle.keys(scenario))
+    for key, then in _NEVER.items():
+        value = getattr(node, key)
+        if value >= duration and f"node.{key}" not in idle_keys and value != type(node).model_fields[key].default:
+            yield f"node.{key}: {value:g} s in a run of {duration:g} s: {then}"
     warm_up = scenario.run.warm_up
-    if warm_up and node.traffic_interval > (duration - warm_up) * MOST_COARSE:
+    if warm_up and not replay.is_short(scenario.run) and node.traffic_interval > (duration - warm_up) * MOST_COARSE:
         yield (f"node.traffic_interval: {node.traffic_interval:g} s, and {duration - warm_up:g} s are measured: what is sent counts at the end of "
                f"such a span, so that some of the warm-up ({warm_up:g} s) counts as sent after it")
-    if node.tree != "none" and (size := _largest(scenario)) > node.channel_queue:
-        yield (f"node.channel_queue: {node.channel_queue} bytes, and an event of the workload has {size}: no link ever takes it, so it is "
-               "delivered to nobody else; more, or smaller events")
     if node.recovery == "none":
         return
-    if node.cache_bytes < LEAST_CACHE:
-        yield f"node.cache_bytes: {node.cache_bytes}, so hardly an event is kept for others and node.recovery brings none back"
     if node.cache_lifetime < node.gossip_interval:
         yield (f"node.cache_lifetime: {node.cache_lifetime:g} s is less than a round (gossip_interval = {node.gossip_interval:g} s): most events "
                "are gone before they are asked for")
@@ -440,14 +459,6 @@ def _node(scenario: Scenario) -> Iterator[str]:
                "lost events are given up before they are asked for")
     if node.gossip_forward == 0 and node.recovery != "publisher_pull":
         yield "node.gossip_forward: 0, so gossip ends at the first broker"
-
-
-def _largest(scenario: Scenario) -> int:
-    """Bytes at least of the workload's largest event: its payload, or its attributes' names and texts."""
-    workload = scenario.workload
-    texts = [sum(len(str(part).encode(errors="replace")) for name, value in row.event.items() if isinstance(value, str) for part in (name, value))
-             for row in workload.publish]
-    return max([workload.payload if workload.kinds and workload.publish_interval else 0, *texts])
 
 
 def _faults(scenario: Scenario) -> Iterator[str]:

@@ -10,12 +10,17 @@ import numpy as np
 from mobility import Movement, TraceError
 from topologies.motion import Trace
 from topologies.problems import one_line, show
-from topologies.run import NAME
+from topologies.run import NAME, Run
 from topologies.scenario import Scenario
 
 FASTEST = 300.0  # m/s; beyond, seconds or meters are meant otherwise
 SLOWEST = 0.01  # m/s; if nobody is faster, milliseconds or kilometers are more likely
 SMALLEST = 1.0  # m; all the way of all hosts within less is more likely degrees
+
+
+def is_short(run: Run) -> bool:
+    """Whether nothing can be expected of a run, by its length alone: that is told once, in place of all that comes of it."""
+    return run.grace > run.last_measured
 
 
 def remarks(scenario: Scenario) -> Iterator[str]:
@@ -29,7 +34,8 @@ def remarks(scenario: Scenario) -> Iterator[str]:
     yield from (f"mobility.trace: {one_line(note)}" for note in whole.notes)
     yield from _hosts(scenario, whole)
     start = scenario.mobility.start
-    yield from (f"mobility.trace: {note}" for note in _times(whole, start, start + scenario.run.duration))
+    if not is_short(scenario.run):
+        yield from (f"mobility.trace: {note}" for note in _times(whole, start, start + scenario.run.duration))
     yield from (f"mobility.trace: {note}" for note in _at_the_start(replayed.names, whole, start))
     yield from (f"mobility.trace: {note}" for note in _ways(replayed))
     yield from (f"mobility.trace: {note}" for note in _twins(replayed))

@@ -34,6 +34,11 @@ class Run(Section):
     capture: bool = Field(True, description="write what every radio saw as pcap")
     fidelity: Fidelity = Field(default_factory=Fidelity, description="the table [run.fidelity]")
 
+    @property
+    def last_measured(self) -> float:
+        """s: events published later are not measured, or the run ends before they have had their deadline."""
+        return min(self.window[1], self.duration - self.deadline)
+
 
 Command = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], AsTuple, Field(min_length=1)]
 

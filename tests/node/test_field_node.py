@@ -250,6 +250,21 @@ def test_a_file_that_is_not_there_and_a_flag_that_cannot_be(tmp_path):
         assert code == 2 and part in said and said.count("\n") == 1, said
 
 
+@pytest.mark.parametrize(("line", "told"), [
+    ("hello_interval = 500", "node.hello_interval: 3 beacons at 500 s begin a neighbor, so nobody is one for 1500 s"),
+    ("leader_interval = 3600", "node.leader_interval: 3600 s: a tree is told so seldom of its leader"),
+    ("request_wait = 60", "node.request_wait: 60 s: a seeker waits so long before it joins"),
+    ("merge_wait = 60", "node.merge_wait: 60 s: two trees that meet wait so long to become one"),
+    ("hello_interval = 2", None), ('tree = "none"\nstrategy = "flood"\nmerge_wait = 60', None),
+])  # fmt: skip
+def test_timers_with_which_nothing_happens_are_told_when_a_node_starts(tmp_path, line, told):
+    (tmp_path / "node.toml").write_text(f'id = 1\ninterface = "wlan9"\n[node]\n{line}\n')
+    code, said = command("node", "--config", str(tmp_path / "node.toml"))
+    *notes, last = said.splitlines()
+    assert code == 2 and "there is no interface wlan9" in last
+    assert [note.partition("roamcast: ")[2] for note in notes] == ([told] if told else [])
+
+
 def test_a_scenario_may_stand_in_the_files_place():
     file = read(Path(__file__).resolve().parents[2] / "topologies" / "park-12.toml")
     assert file.keys == {} and file.network is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -36,7 +37,8 @@ ODD = [  # what is odd about it, the key that the note begins with
     ({"run": "window = [0, 60]"}, "run.window: events after 50 s are not measured"),
     ({"run": "warm_up = 20\nwindow = [0, 40]"}, "run.window: it begins at 0 s, before warm_up = 20"),
     ({"run": "window = [30, 30.001]"}, "run.window: from 30 to 30.001 s the generator publishes hardly"),
-    ({"run": "grace = 60"}, "run.grace: subscribed at 0 s, a host owes events from 60 s"),
+    ({"run": "grace = 60"}, "run.grace: a subscriber owes events from 60 s after it subscribed, and none after 50 s is measured"),
+    ({"tail": "[workload]\nstart = 48"}, "run.grace: subscribed at 48 s, a host owes events from 5 s"),
     ({"run": "[run.fidelity]\nnodes = 1"}, "run.fidelity.nodes: nothing comes of it"),
     ({"tail": "[netns]\nself_check = false"}, "netns.self_check: nothing comes of it"),
     ({"run": "journal = true", "tail": "[workload]\nroam = [2]"}, "run.journal: none is kept"),
@@ -85,9 +87,18 @@ ODD = [  # what is odd about it, the key that the note begins with
     ({"tail": '[node]\ntree = "none"\nstrategy = "flood"\nleader_interval = 1'}, "node.leader_interval: nothing comes of it"),
     ({"tail": '[node]\nreconcile = "strawman"\nunsubscription_timer = 1'}, "node.unsubscription_timer: nothing comes of it"),
     ({"tail": "[node]\nhello_interval = 60"}, "node.hello_interval: 3 beacons at 60 s"),
-    ({"tail": "[workload]\npayload = 5000\n[node]\nchannel_queue = 4096"}, "node.channel_queue: 4096 bytes, and an event of the workload has 5000"),
+    ({"tail": "[workload]\npayload = 5000\n[node]\nchannel_queue = 4096"}, "node.channel_queue: 4096 bytes, and an event of the workload takes 5028 with its header"),
     ({"tail": "[node]\nchannel_queue = 4096\n" + FLOW.replace("a = 2", "a = 2, " + ", ".join(f'b{k} = "{"x" * 1000}"' for k in range(5)))},
-     "node.channel_queue: 4096 bytes, and an event of the workload has 5010"),
+     "node.channel_queue: 4096 bytes, and an event of the workload takes 5050 with its header"),
+    ({"tail": "[workload]\npayload = 4090\n[node]\nchannel_queue = 4096"}, "node.channel_queue: 4096 bytes, and an event of the workload takes 41"),
+    ({"tail": "[workload]\npayload = 4090\nroam = [2]\n[node]\nclient_buffer = 4096"}, "node.client_buffer: 4096 bytes, and an event of the workload takes 41"),
+    ({"tail": '[workload]\npayload = 4090\n[node]\nrecovery = "push"\ncache_bytes = 4200'}, "node.cache_bytes: 4200 bytes, and an event of the workload takes 42"),
+    *(({"tail": f'[node]\nreconcile = "path"\n{key} = 60'}, f"node.{key}: 60 s in a run of 60 s: ") for key in (
+        "request_wait", "join_wait", "merge_wait", "unsubscription_timer", "activate_wait", "path_wait", "channel_give_up", "traffic_interval")),
+    ({"tail": '[node]\nreconcile = "informed"\nsubscription_timer = 100'}, "node.subscription_timer: 100 s in a run of 60 s: "),
+    ({"tail": "[node]\nrto_initial = 60\nrto_max = 60"}, "node.rto_initial: 60 s in a run of 60 s: "),
+    ({"tail": "[node]\nrto_initial = 60\nrto_max = 60\nrto_min = 60"}, "node.rto_min: 60 s in a run of 60 s: "),
+    *(({"tail": f"[workload]\nroam = [2]\n[node]\n{key} = 60"}, f"node.{key}: 60 s in a run of 60 s: ") for key in ("handoff_wait", "roam_dwell")),
     ({"tail": "[node]\nchannel_give_up = 0.1"}, "node.channel_give_up: 0.1 s"),
     ({"tail": "[workload]\npublish_interval = 2\n" + FLOW}, "workload.publish_interval: nothing comes of it without the generator"),
     ({"tail": "[workload]\npublish_interval = 0\npayload = 5\n[[workload.publish]]\nhosts = [1]\nat = 9\nevent = { kind = 'k01' }"},
@@ -140,6 +151,21 @@ def test_what_is_odd_is_told(tmp_path, odd, told):
     found = notes(tmp_path, **odd)
     assert any(note.startswith(told) for note in found), found
     assert all(note.isprintable() for note in found)
+
+
+SHIPPED = sorted((Path(topologies.__file__).parent).glob("*.toml"))
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("warm_up", [0, 1])
+def test_a_first_try_of_some_seconds_is_told_once(path, warm_up):
+    try:
+        scenario = topologies.load(path, {"run.duration": 5, "run.deadline": 2, "run.warm_up": warm_up})
+    except topologies.ScenarioError as error:
+        assert "found 10 in a run of 5 s" in str(error)  # an event of its own that comes later
+        return
+    [note] = runner.notes(scenario)
+    assert note.startswith("run.grace: ") and "a longer run.duration" in note
 
 
 NEAR_LINK = '[[radio.links]]\nfrom = 1\nto = 0\nloss = 0.5\n[[faults]]\nat = 5\nlink = [2, 1]\naction = "cut"\n'
