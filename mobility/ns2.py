@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mobility import tcl
+from mobility import nsparams, tcl
 from mobility.movement import Movement
 from mobility.textfile import (
     FARTHEST,
@@ -30,18 +30,16 @@ from mobility.textfile import (
     NotUnderstood,
     TraceError,
     base_name,
-    companion,
     read_lines,
     write_text,
 )
 from mobility.trajectory import Trajectory
 
 _AXES = ("X_", "Y_", "Z_")
-_DURATION = re.compile(r"set\s+(?:\w+\((?:duration|stop)\)|duration)\s+(\S+)")
-_COUNT = re.compile(r"set\s+\w+\(nn\)\s+(\S+)")
 # the header that setdest and CORE write; CORE's has a time
 _HEADER = re.compile(r"\s*#\s*nodes:\s*(\d{1,9}),(?:\s*max time:\s*([^,\s]+))?", re.IGNORECASE)
 _STATUS = (0, 1, 2)  # DisasterArea's
+_FEW, _HASTY = 3, 0.01  # legs; share of the time between two: nobody waits a hundred times as long as it moves
 _APART = 0.01  # m; a setdest of speed 0 to a place farther away would have moved the node
 
 
@@ -71,6 +69,7 @@ class _Script:
     made: dict[str, int] = field(default_factory=dict)  # nodes that ns-2 would have -> line
     counts: dict[str, int] = field(default_factory=dict)  # commands that tell how many there should be -> how many
     still: int = 0  # legs of speed 0 that lead elsewhere
+    shares: list[float] = field(default_factory=list)  # of the time until the next leg, that a leg takes
 
 
 def read(path: Path, zero_speed: str = "stop") -> Movement:
@@ -92,8 +91,10 @@ def read(path: Path, zero_speed: str = "stop") -> Movement:
         _drive(path, nodes[name], script, 2 if flat else 3, zero_speed == "jump", lives.get(name)) for name in names
     ]
     last = max(0.0, *(float(t.times[-1]) for t in trajectories))
-    duration, lasts = _duration(path, script, last)
-    notes = [*_remarks(script, zero_speed, last), *_comings(path, script, activity)]
+    beside = nsparams.read(path)
+    duration, lasts = _duration(path, script, beside, last)
+    farthest = np.max([np.pad(t.points.max(axis=0), (0, 3 - t.points.shape[1])) for t in trajectories], axis=0).tolist()
+    notes = [*_remarks(script, zero_speed, last), *_comings(path, script, activity), *beside.notes(tuple(farthest))]
     return Movement(names, trajectories, duration, notes, lasts)
 
 
@@ -215,6 +216,9 @@ def _remarks(script: _Script, zero_speed: str, last: float) -> list[str]:
         legs = sum(len(node.legs) for node in nodes.values())
         notes.append(f'{script.still} of {legs} setdest have speed 0 and lead elsewhere: they stop the node, as in '
                      'ns-2; zero_speed = "jump" has it jump there, as in CORE')
+    if len(script.shares) >= _FEW and max(script.shares) < _HASTY:
+        notes.append(f"every leg is over within {max(script.shares):.2g} of the time until the next one of its node: speeds are in m/s and "
+                     "places in m, neither in km nor in degrees")
     if script.high and (low := [name for name, node in nodes.items() if node.place[2] is None]):
         notes.append(f"{_some(low)} without Z_, while others have one: taken as 0, as ns-2 does")
     widths = {len(leg[1]) for node in nodes.values() for leg in node.legs}
@@ -289,6 +293,8 @@ def _drive(path: Path, node: _Node, script: _Script, dimensions: int, jump: bool
     times, points = [legs[0][0] if legs and legs[0][0] < 0 else 0.0], [place]
     origin, left, target, arrival = place, times[0], place, times[0]
     for time, numbers, line in legs:
+        if left < time and target != origin:
+            script.shares.append((arrival - left) / (time - left))
         if time >= arrival:
             place = target
         else:
@@ -327,26 +333,14 @@ def _leg(numbers: tuple[float, ...], place: tuple[float, ...], high: bool) -> tu
     return (*numbers[:2], place[2]), numbers[2]
 
 
-def _duration(path: Path, script: _Script, last: float) -> tuple[float, str]:
+def _duration(path: Path, script: _Script, beside: nsparams.Parameters, last: float) -> tuple[float, str]:
     """How long the trace lasts, and by what that is known."""
-    beside = companion(path, ".ns_params", ".ns_movements")
-    declared = None
-    if beside.is_file():
-        for number, line in enumerate(read_lines(beside), 1):
-            if match := _DURATION.match(line.strip()):
-                before, declared = declared, tcl.as_number(beside, number, match[1])
-                if before not in (None, declared):
-                    raise TraceError(beside, number, f"a second duration, {declared:g} after {before:g}; one of them")
-                if declared < 0:
-                    raise TraceError(beside, number, f"a duration of {declared:g}; a number of seconds")
-            elif (match := _COUNT.match(line.strip())) and tcl.as_number(beside, number, match[1]) != len(script.nodes):
-                raise TraceError(
-                    path, None, f"{len(script.nodes)} nodes, but {match[1][:12]} by line {number} of {beside.name} "
-                    "beside it; the two of one run of BonnMotion"
-                )
-    if declared is not None:
-        return declared, f"by {beside.name}"
-    more = f"a line `set val(duration) SECONDS` in {beside.name} beside it declares more"
+    if beside.nodes is not None and beside.nodes[0] != len(script.nodes):
+        raise TraceError(path, None, f"{len(script.nodes)} nodes, but {beside.nodes[0]:.12g} by line {beside.nodes[1]} of {beside.path.name} "
+                         "beside it; the two of one run of BonnMotion")
+    if beside.duration is not None:
+        return beside.duration, f"by {beside.path.name}"
+    more = f"a line `set val(duration) SECONDS` in {beside.path.name} beside it declares more"
     if script.header and script.header[1] is not None and script.header[1] >= last:
         return script.header[1], f"by its header, max time; {more}"
     return last, f"by its last leg; {more}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import numpy as np
 import pytest
 
@@ -234,10 +236,49 @@ def test_status_of_disaster_area_in_ns2_is_said(tmp_path):
     ("set val(nn) 4\n", "1 nodes, but 4 by line 1 of x.ns_params"),
     ("set val(nn) 1\nset val(duration) -5\n", ":2: a duration of -5"),
     ("set val(duration) 5\nset opt(stop) 50\n", ":2: a second duration, 50 after 5"),
+    ("set val(nn) 1\nset val(nn) 2\n", ":2: a second number of nodes, 2 after 1"),
+    ("set val(duration) [expr 10*3]\n", ":1: "), ("set val(duration) $t\n", ":1: "), ("set val(nn) [expr 1+1]\n", ":1: "),
+    ("set val(duration) 1 000\n", ":1: "), ("set val(duration) 30,5\n", ":1: "), ("set val(duration) 30s\n", ":1: "),
+    ("set val(duration)\n", ":1: "), ('set val(duration) "30 s"\n', ":1: "), ("set val(nn) nan\n", ":1: "),
 ])
 def test_ns_params_that_do_not_fit(tmp_path, params, problem):
     (tmp_path / "x.ns_params").write_text(params)
     assert problem in _refused(tmp_path, FIRST, "x.ns_movements")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("params", [
+    'set val(duration) "30"', "set val(duration) {30}", "set val(duration) 30;", "set val(duration) 30 ;# s", "set opt(stop)\t30.0",
+    "# length\n\nset duration 30 # s", "set val(nn) 1; set val(duration) 3e1",
+])
+def test_ns_params_as_tcl_writes_numbers(tmp_path, params, packed):
+    (tmp_path / f"x.ns_params{'.gz' if packed else ''}").write_bytes(gzip.compress(params.encode()) if packed else params.encode())
+    movement = _read(tmp_path, FIRST, "x.ns_movements")
+    assert movement.duration == 30 and movement.notes == ()
+
+
+@pytest.mark.parametrize(("params", "told"), [
+    ("set sim_time 30\n", "1 line of x.ns_params beside it is passed over (line 1)"),
+    ("set val(duration) 30\nduration=60\nnn=3\n", "2 lines of x.ns_params beside it are passed over (line 2)"),
+    ("set stop 30\n", "passed over (line 1)"), ("words\n", "passed over (line 1)"), ("SET VAL(DURATION) 30\n", "passed over (line 1)"),
+    ("# nothing\n", "nothing of x.ns_params beside it is read"), ("", "nothing of x.ns_params beside it is read"),
+    ("set val(x) 4\nset val(duration) 9\n", "hosts go as far as x = 5 m, and x.ns_params beside it says 4"),
+    ("set val(y) 4\nset val(x) 40\nset val(duration) 9\n", "hosts go as far as y = 6 m, and x.ns_params beside it says 4"),
+])
+def test_ns_params_of_which_something_is_not_read(tmp_path, params, told):
+    (tmp_path / "x.ns_params").write_text(params)
+    [note] = _read(tmp_path, FIRST, "x.ns_movements").notes
+    assert told in note
+
+
+@pytest.mark.parametrize("unit", ["degrees", "km"])
+def test_legs_that_are_over_at_once_are_told(tmp_path, unit):
+    step = 0.001 if unit == "degrees" else 0.09
+    legs = "".join(f'$ns_ at {60 * k} "$node_(0) setdest {5 + step * (k + 1)} 6 1.5"\n' for k in range(5))
+    [note] = [note for note in _read(tmp_path, FIRST + legs).notes if "every leg is over" in note]
+    assert "neither in km nor in degrees" in note
+    meters = "".join(f'$ns_ at {60 * k} "$node_(0) setdest {5 + 90 * (k + 1)} 6 1.5"\n' for k in range(5))
+    assert _read(tmp_path, FIRST + meters).notes == ()
 
 
 # ---- BonnMotion ------------------------------------------------------------------------------------------

@@ -1,0 +1,84 @@
+"""The .ns_params file beside an ns-2 file of movement: its length, its number of nodes and its area.
+
+BonnMotion's NSFile writes `set val(duration) 600.0`, `set val(nn) 50`, `set val(x) 500.0`. What else stands there
+is told, so that nobody takes it for read.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mobility import tcl
+from mobility.textfile import TraceError, companion, read_lines
+
+_SET = re.compile(r'set\s+(?:(?:\w+\((\w+)\))|(\w+))\s+(?:"([^"]*)"|\{([^{}]*)\}|(\S+))')
+_KNOWN = re.compile(r"set\s+(?:\w+\((?:duration|stop|nn|x|y|z)\)|duration)(?:\s|$)")
+_BEYOND = 1.1  # times the area's side; groups and maps may go a little beyond it
+
+
+@dataclass(slots=True)
+class Parameters:
+    """What the file says; None and nothing for what it does not."""
+
+    path: Path
+    duration: float | None = None  # s
+    nodes: tuple[float, int] | None = None  # and the line that says so
+    area: dict[int, float] = field(default_factory=dict)  # axis -> m
+    passed_over: list[int] = field(default_factory=list)  # lines
+    idle: bool = False  # the file is there, and nothing of it is read
+
+    def notes(self, farthest: tuple[float, ...]) -> list[str]:
+        """Sentences about what was passed over, and about an area that is not that of the movement.
+
+        farthest: m, the largest coordinate of each axis.
+        """
+        told = [f"hosts go as far as {'xyz'[axis]} = {farthest[axis]:.15g} m, and {self.path.name} beside it says {side:.15g}: is it of the "
+                "same run?" for axis, side in self.area.items() if axis < len(farthest) and farthest[axis] > side * _BEYOND]
+        if self.idle and not self.passed_over:
+            told.append(f"nothing of {self.path.name} beside it is read: no line `set val(duration) ..` or `set val(nn) ..` in it")
+        if count := len(self.passed_over):
+            told.append(f"{count} {'lines' if count > 1 else 'line'} of {self.path.name} beside it {'are' if count > 1 else 'is'} passed over "
+                        f"(line {self.passed_over[0]}): read are `set val(NAME) NUMBER` of duration, stop, nn, x, y and z")
+        return told
+
+
+def read(trace: Path) -> Parameters:
+    """Of the file beside a trace, if there is one. Raises TraceError."""
+    beside = companion(trace, ".ns_params", ".ns_movements")
+    found = Parameters(beside)
+    if not beside.is_file():
+        return found
+    for number, line in enumerate(read_lines(beside), 1):
+        for command in line.split(";"):
+            if not (command := command.strip()):
+                continue
+            if command.startswith("#"):
+                break
+            _take(found, number, command)
+    found.idle = found.duration is None and found.nodes is None
+    return found
+
+
+def _take(found: Parameters, number: int, command: str) -> None:
+    match = _SET.fullmatch(re.sub(r"\s#.*", "", command))
+    if not match and _KNOWN.match(command):
+        raise TraceError(found.path, number, f'"{command[:40]}"; `set val(NAME) NUMBER`, one number')
+    name = (match[1] or match[2]) if match else ""
+    if name not in ("duration", "stop", "nn", "x", "y", "z") or match[2] and name != "duration":
+        found.passed_over.append(number)
+        return
+    value = tcl.as_number(found.path, number, next(text for text in match.groups()[2:] if text is not None).strip())
+    if name in ("x", "y", "z"):
+        found.area["xyz".index(name)] = value
+    elif name == "nn":
+        if found.nodes is not None and found.nodes[0] != value:
+            raise TraceError(found.path, number, f"a second number of nodes, {value:g} after {found.nodes[0]:g}; one of them")
+        found.nodes = value, number
+    else:
+        if found.duration not in (None, value):
+            raise TraceError(found.path, number, f"a second duration, {value:g} after {found.duration:g}; one of them")
+        if value < 0:
+            raise TraceError(found.path, number, f"a duration of {value:g}; a number of seconds")
+        found.duration = value
