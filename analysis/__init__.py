@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from analysis.errors import AnalysisError
@@ -17,12 +17,14 @@ __all__ = ["AnalysisError", "analyse"]
 RULES = 2  # of counting, in summary.json: a comparison takes no numbers that were counted by others
 
 
-def analyse(run_dirs: str | Path | Sequence[str | Path], master: str | None = None):
+def analyse(run_dirs: str | Path | Sequence[str | Path], master: str | None = None,
+            say: Callable[[str], None] = lambda sentence: None):
     """Analyse one run, or several runs of one scenario (other seeds), and return their Summary.
 
     Writes into each run directory `tables/*.parquet`, `summary.json` and `report.html`. `master` is any
-    Spark master URL; without one Spark runs embedded. Of runs with one seed the first counts. Raises
-    AnalysisError, one line: also when the scenarios differ in more than the seed.
+    Spark master URL; without one Spark runs embedded. `say` hears that the work begins, when all that can be refused before
+    has been. Of runs with one seed the first counts. Raises AnalysisError, one line: also when the scenarios differ in more
+    than the seed.
     """
     from analysis import run as runs  # Spark and its kin are heavy: only who analyses loads them
     paths = [run_dirs] if isinstance(run_dirs, str | Path) else list(run_dirs)
@@ -33,10 +35,14 @@ def analyse(run_dirs: str | Path | Sequence[str | Path], master: str | None = No
     for run in read:
         for name in ("report.html", "summary.json"):
             _may_write(run.path / name)
+    from analysis import machine
     from analysis.report import write
-    from analysis.session import session
+    from analysis.session import check_master, session
     from analysis.study import study
     from analysis.summary import Summary
+    check_master(master)
+    machine.check()
+    say(f"Analysing {f'{len(paths)} runs ' if len(paths) > 1 else ''}(Spark) ...")
     spark = session(master)
     numbers, notes, reports, invalid = [], [], [], []
     for run in read:

@@ -64,12 +64,28 @@ def _last_records(spark: SparkSession, spans: pd.DataFrame, found: Ingest) -> di
 
 def notes(run: Run, cut: pd.DataFrame) -> list[str]:
     """What a reader must know of lives that were taken to end with their last record. `run` has its end."""
-    interval = run.scenario.get("node", {}).get("traffic_interval")
-    quiet = QUIET * (interval if isinstance(interval, int | float) and 0 < interval < 60 else 1.0)
-    early = cut[(cut["t"] < run.ended - quiet) | cut["back"].notna()]
+    early = cut[(cut["t"] < run.ended - _quiet(run)) | cut["back"].notna()]
     if early.empty:
         return []
-    told = [f"host {row.node} at {row.t:.1f} s" + (f", back at {row.back:.1f} s" if row.back == row.back else "")
+    told = [f"host {row.node}'s records end at {row.t:.1f} s of {run.ended:.1f} s"
+            + (f", and it is back at {row.back:.1f} s" if row.back == row.back else "")
             for row in early.sort_values(["t", "node"]).itertuples()]
-    return [f"lives without an end on record ({len(early)}), as after a power cut, were taken to end with their last record: "
-            f"{some(told)}; until a host is back, its clients are owed nothing"]
+    return [f"lives without an end on record ({len(early)}), as after a power cut or in a part of a file, were taken to end with "
+            f"their last record: {some(told)}; until a host is back, its clients are owed nothing"]
+
+
+def unheard(run: Run, found: Ingest, lives: pd.DataFrame, cut: pd.DataFrame) -> list[str]:
+    """Notes on hosts that lived on, as the world or the run's end in order tells, and whose records break off before: of a
+    file that was cut. `lives`: `node`, `up`, `down`. `run` has its end."""
+    reporting = set(found.nodes) - set(found.untold.get("traffic", ()))  # each `traffic_interval`, as long as they live
+    ended = lives.groupby("node")["down"].max().to_dict()
+    told = [f"host {host}'s records end at {found.lasts[host]:.1f} s of {ended[host]:.1f} s"
+            for host in sorted(reporting - set(cut["node"])) if found.lasts[host] < min(ended.get(host, 0.0), run.ended) - _quiet(run)]
+    return [f"records break off of hosts that lived on ({len(told)}): {some(told)}; what they received and sent after that is not "
+            "known, and counts as lost or as never sent"] if told else []
+
+
+def _quiet(run: Run) -> float:
+    """s that a living node may be without a record at the end."""
+    interval = run.scenario.get("node", {}).get("traffic_interval")
+    return QUIET * (interval if isinstance(interval, int | float) and 0 < interval <= 3600 else 1.0)

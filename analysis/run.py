@@ -104,6 +104,8 @@ def read(path: Path | str) -> Run:
         there, is_folder = path.exists(), path.is_dir()
     except OSError as error:  # a folder above it may not be entered
         raise AnalysisError(f"{path}: cannot be read: {error.strerror}") from None
+    if there and (whole := _around(path)) is not None:
+        raise AnalysisError(f"{path}: a part of a run directory; give the whole: {whole}")
     if not is_folder:
         what = "is no folder" if there else "no such folder"
         raise AnalysisError(f"{path}: {what}; give a run directory, as `roamcast run` writes one, or `roamcast collect` from "
@@ -130,6 +132,17 @@ def read(path: Path | str) -> Run:
     for said in (manifest.get("notes"), manifest.get("fidelity", {}).get("notes")):  # before the run, and in it
         notes += map(str, said if isinstance(said, list) else [])
     return replace(run, notes=tuple(notes))
+
+
+def _around(path: Path) -> Path | None:
+    """The run directory that this lies in, in whichever folder of it; None for what lies in none, or is one."""
+    try:
+        if (path / "scenario.toml").is_file():
+            return None
+        above = [path.parent, path.parent.parent] if path.name not in ("", "..") else [path.resolve().parent]
+        return next((folder for folder in above if (folder / "scenario.toml").is_file() and (folder / "nodes").is_dir()), None)
+    except OSError:
+        return None
 
 
 def _with_logs(run: Run, notes: list[str]) -> Run:

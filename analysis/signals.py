@@ -64,6 +64,9 @@ def captured(run: Run) -> tuple[dict[int, Path], list[str]]:
         else:
             continue
         notes.append(f"captures/{path.name} was passed over: {why}")
+    if found and (untold := _untold(run.manifest)):
+        notes.append(f"the manifest tells no {untold}: when frames were captured is known by the wall clock alone, and the table "
+                     "signals has that, in s since 1970")
     return dict(sorted(found.items())), notes
 
 
@@ -107,12 +110,18 @@ def strength(found: DataFrame | None) -> dict[str, float]:
 def _began(manifest: dict) -> float:
     """The wall clock at time 0 of the run, as s since 1970; 0 where the manifest does not tell."""
     epoch, started = manifest.get("epoch"), manifest.get("started")
-    if isinstance(epoch, int | float) and math.isfinite(epoch):
+    if isinstance(epoch, int | float) and not isinstance(epoch, bool) and math.isfinite(epoch):
         return float(epoch)
     try:
-        return datetime.fromisoformat(str(started)).timestamp()
+        began = datetime.fromisoformat(str(started))
+        return began.timestamp() if began.tzinfo is not None else 0.0  # without, it is the time of nobody knows where
     except (ValueError, OverflowError):
         return 0.0
+
+
+def _untold(manifest: dict) -> str:
+    """What `_began` misses; nothing where it has what it needs."""
+    return "" if _began(manifest) else "epoch and no start with its time zone"
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -145,7 +145,7 @@ def _studied(spark: SparkSession, run: Run, folder: Path) -> Study:
     whole.roaming = roaming.numbers(whole.moves, whole.sent, tables)
     if whole.moves is not None:
         _keep(whole.moves, folder, "moves")
-    whole.notes = [*run.notes, *lives.notes(run, cut), *unrecorded.notes(whole.unrecorded, run.hosts), *_notes(whole), *unread,
+    whole.notes = [*run.notes, *lives.notes(run, cut), *lives.unheard(run, found, spans.lives, cut), *unrecorded.notes(whole.unrecorded, run.hosts), *_notes(whole), *unread,
                    *told.result()]
     return whole
 

@@ -14,6 +14,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the run directory to make")
     parser.add_argument("--config", type=Path, metavar="FILE",
                         help="node.toml of one of them: its [node] goes into the report")
+    parser.add_argument("--walk", type=int, metavar="NUMBER",
+                        help="which walk to take, where the records hold several (default: that of the most nodes, and of "
+                             "several such the longest); they are numbered by when they began, and named when it is done")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -26,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
 
     try:
         config = NodeConfig() if args.config is None else read(args.config).config
-        found = collect(args.source, args.out, config)
+        found = collect(args.source, args.out, config, args.walk)
     except (CollectError, RunDirError, SettingsError) as error:
         raise UserError(str(error)) from None
     except DiskFull as error:
@@ -40,10 +43,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _tell(found) -> None:
     print(f"{found.path}: {len(found.nodes)} node{'' if len(found.nodes) == 1 else 's'} ({', '.join(map(str, found.nodes))}), "
-          f"{found.duration:.1f} s")
+          f"{found.duration:.1f} s; {found.when}")
     for (node, epoch), clock in sorted(found.clocks.items()):
         print(f"  node {node}, life {epoch}: its clock {_HOW[clock.by].format(wrong=1000 * clock.wrong)}")
-    for note in found.notes:
+    for note in [*found.early, *found.notes]:
         print(f"  {note}")
     print(f"roamcast analyse {found.path}")
 

@@ -67,10 +67,12 @@ class _Measure:
         from analysis.tally import Known
 
         self._known = Known()
+        self._noted: set[str] = set()
 
     def __call__(self, values: dict) -> dict:
         """values: dotted keys of the scenario -> what they are."""
         import topologies
+        from emulation import runner
 
         tables: dict = {}
         for key, value in values.items():
@@ -85,7 +87,12 @@ class _Measure:
             table[last] = value
         scenario = topologies.build(tables)
         _only_sim(scenario.run.world)
-        return {"parameters": values} | self.measured(scenario)
+        notes = list(runner.notes(scenario))
+        for note in notes:
+            if note not in self._noted:  # of many runs alike each is said once
+                print(f"roamcast: note: {note}", file=sys.stderr, flush=True)
+        self._noted.update(notes)
+        return {"parameters": values} | self.measured(scenario) | ({"notes": notes} if notes else {})
 
     def measured(self, scenario) -> dict:
         """`numbers` (nan as null), `records` by kind, `involved`: brokers of each link lost from the warm-up on, `cpu` in s."""

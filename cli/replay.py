@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     if not until >= 0:
         raise UserError(f"--until {until:g}: it takes a number of seconds from 0 on")
     try:
-        replayed = _until(replay(args.journal), until)
+        replayed = _until(replay(args.journal, _say), until)
         if args.check is not None:
             return _check(replayed, _until(_read(args.check), until), args.check)
         for record in replayed:
@@ -48,6 +48,10 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _say(sentence: str) -> None:
+    print(f"roamcast: {sentence}", file=sys.stderr)
+
+
 def _until(records: Iterator[dict], until: float) -> Iterator[dict]:
     for record in records:
         if record["t"] > until:
@@ -58,7 +62,7 @@ def _until(records: Iterator[dict], until: float) -> Iterator[dict]:
 def _read(path: Path) -> Iterator[dict]:
     from node.journal import JournalError, of_the_shell, read_lines
 
-    for where, record in read_lines(path, "a record"):
+    for where, record in read_lines(path, "a record", _say):
         if not isinstance(record.get("t"), int | float):
             raise JournalError(f"{where}: not a record; restore the file from a copy")
         if not of_the_shell(record):

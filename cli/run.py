@@ -116,6 +116,7 @@ def _as_whom() -> str:
 
 def _record(scenario, out: Path | None, progress) -> tuple[Path, dict]:
     import json
+    from errno import ELOOP
 
     import mobility
     from emulation import runner
@@ -127,6 +128,10 @@ def _record(scenario, out: Path | None, progress) -> tuple[Path, dict]:
             path = runner.run(scenario, out, report, _say)
     except (RunDirError, mobility.TraceError, WorldError) as error:
         raise UserError(str(error)) from None
+    except OSError as error:
+        if error.errno != ELOOP:
+            raise
+        raise UserError(f"{error.filename}: {error.strerror}") from None  # somebody works in the run directory
     return path, json.loads((path / "manifest.json").read_text())
 
 
@@ -180,8 +185,7 @@ def analyse(paths: list[Path], master: str | None, out: Path | None = None) -> b
     try:
         if out is not None:
             means.check_name(out)
-        print(f"Analysing {f'{len(paths)} runs ' if len(paths) > 1 else ''}(Spark) ...", file=sys.stderr, flush=True)
-        summary = analysis.analyse(paths, master)
+        summary = analysis.analyse(paths, master, lambda sentence: print(sentence, file=sys.stderr, flush=True))
         if out is not None:
             means.write(summary, out)
     except analysis.AnalysisError as error:

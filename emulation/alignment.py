@@ -93,6 +93,15 @@ class _Edge(NamedTuple):
         return _Edge(at, tuple(-o for o in self.offsets), self.wrong, self.by)
 
 
+class Walk(NamedTuple):
+    """Lives that heard each other, and when that was."""
+
+    number: int  # from 1 on, by when they began
+    lives: list[LifeId]
+    began: float | None  # unix time, by their latest wall clock; None when none can be believed
+    seconds: float  # that it lasted
+
+
 class Aligned(NamedTuple):
     """The clocks of the lives that can be placed, why the others cannot, and which records disagreed with the rest."""
 
@@ -100,15 +109,31 @@ class Aligned(NamedTuple):
     left_out: dict[LifeId, str]
     disagreeing: dict[tuple[LifeId, LifeId], tuple[int, float]]
     """Of two lives: how many bounds were thrown out, and by how much (s) they were off at most."""
+    walks: list[Walk]  # that could be chosen, by their numbers
+    walk: int  # the number of the one that was
 
 
-def align(lives: Mapping[LifeId, Life]) -> Aligned:
-    """A clock for each life that can be placed. Time 0 of the run is when the first of them begins."""
+class NoSuchWalk(Exception):
+    """The walk that was asked for is not there; `walks` has those that are."""
+
+    def __init__(self, walks: list[Walk]) -> None:
+        super().__init__()
+        self.walks = walks
+
+
+def align(lives: Mapping[LifeId, Life], number: int | None = None) -> Aligned:
+    """A clock for each life that can be placed. Time 0 of the run is when the first of them begins. `number`: of the walk;
+    None for the one of the most nodes (`_weight`). Raises NoSuchWalk."""
     if not lives:
-        return Aligned({}, {}, {})
+        return Aligned({}, {}, {}, [], 0)
     edges, disagreeing = _edges(lives)
     groups = _groups(edges)
     walk = max(groups, key=lambda group: _weight(group, groups, lives))
+    walks = _walks(groups, walk, lives, edges)
+    if number is not None:
+        if not 1 <= number <= len(walks):
+            raise NoSuchWalk(walks)
+        walk = walks[number - 1].lives
     clocks: dict[LifeId, Clock] = {}
     left_out: dict[LifeId, str] = {}
     chief = _longest(walk, lives)
@@ -125,7 +150,25 @@ def align(lives: Mapping[LifeId, Life]) -> Aligned:
             _spread(root, clocks, edges)
     start = min(clock.run_time(lives[name].first) for name, clock in clocks.items())
     clocks = {name: clock._replace(offsets=tuple(o - start for o in clock.offsets)) for name, clock in clocks.items()}
-    return Aligned(clocks, left_out, disagreeing)
+    return Aligned(clocks, left_out, disagreeing, walks, next(one.number for one in walks if one.lives == walk))
+
+
+def _walks(groups: Sequence[list[LifeId]], walk: list[LifeId], lives: Mapping[LifeId, Life],
+           edges: Mapping[LifeId, Mapping[LifeId, _Edge]]) -> list[Walk]:
+    """Groups of two nodes or more, and where the walk itself is of one node, all; those whose time is not known come last."""
+    found = []
+    for group in groups:
+        if len({node for node, _ in group}) > 1 or len({node for node, _ in walk}) == 1:
+            clocks = {(root := _longest(group, lives)): Clock((0.0,), (0.0,), REFERENCE, 0.0)}
+            _spread(root, clocks, edges)
+            begins = min(clocks[name].run_time(lives[name].first) for name in group)
+            ends = max(clocks[name].run_time(lives[name].last) for name in group)
+            # a clock that stood still is late
+            wall = max((lives[name].wall - clocks[name].offset(lives[name].first) for name in group
+                        if lives[name].wall is not None), default=None)
+            found.append(Walk(0, group, None if wall is None else wall + begins, ends - begins))
+    found.sort(key=lambda one: (one.began is None, one.began or 0.0, one.lives))
+    return [one._replace(number=k) for k, one in enumerate(found, 1)]
 
 
 # ---- lives that exchanged nothing with the others ------------------------------------------------

@@ -18,7 +18,7 @@ from pathlib import Path
 import tomli_w
 
 from emulation import fieldlog
-from emulation.alignment import WALL, Aligned, Clock, Life, LifeId, align
+from emulation.alignment import WALL, Aligned, Clock, Life, LifeId, NoSuchWalk, Walk, align
 from emulation.fieldlog import MIXED, Survey, event_of
 from emulation.records import AppendOnly
 from emulation.rundir import COMPLETE, RunDirectory
@@ -30,6 +30,7 @@ from node.shell.logs import pieces
 MOST_ID = 9_999  # the analysis has tables that grow with the highest id
 MOST_CLOCKS = 60  # that a manifest names
 NAMED = 6  # kinds, lives or files that a sentence names
+QUIET = 2.0  # intervals of its reports on traffic that a living node may be without a record, with some to spare
 DEADLINE, GRACE = 10.0, 5.0  # s, as a scenario's
 
 
@@ -49,11 +50,14 @@ class Collected:
     left_out: int  # lines that are no records, or of no life
     moved: int  # deliveries that were put at the time of their publication
     notes: list[str]  # what to know besides, a sentence each
+    when: str  # it was, by the wall clocks
+    early: list[str]  # lives that end before the walk does, in sentences
 
 
-def collect(sources: Sequence[Path], out: Path, config: NodeConfig) -> Collected:
-    """Make the run directory `out` from record files of nodes, or folders of such: all of it or nothing. Raises
-    CollectError, RunDirError and DiskFull."""
+def collect(sources: Sequence[Path], out: Path, config: NodeConfig, walk: int | None = None) -> Collected:
+    """Make the run directory `out` from record files of nodes, or folders of such: all of it or nothing. `walk`: the number
+    of the one to take, where there are several; None for that of the most nodes. Raises CollectError, RunDirError and
+    DiskFull."""
     files = _files(sources)
     surveys = {node: fieldlog.survey(path, node) for node, path in files.items()}
     for found in surveys.values():
@@ -63,7 +67,10 @@ def collect(sources: Sequence[Path], out: Path, config: NodeConfig) -> Collected
         gathered.take(found)
     if not gathered.lives:
         raise CollectError(_no_life(sources, surveys))
-    aligned = align(gathered.lives)
+    try:
+        aligned = align(gathered.lives, walk)
+    except NoSuchWalk as error:
+        raise CollectError(_no_walk(walk, error.walks)) from None
     left_out = dict(sorted((aligned.left_out | {name: why for found in surveys.values()
                                                 for name, why in found.mixed.items()}).items()))
     clocks = aligned.clocks
@@ -75,7 +82,7 @@ def collect(sources: Sequence[Path], out: Path, config: NodeConfig) -> Collected
         writer = _Writer(clocks, gathered)
         for node in nodes:
             writer.write(surveys[node], out / "nodes" / f"{node}.jsonl")
-        notes = [*_lives(left_out), *_short(duration), *_notes(surveys, aligned, writer), *unread]
+        notes = [*_walks(aligned), *_lives(left_out), *_short(duration), *_notes(surveys, aligned, writer), *unread]
         made.manifest["started"] = _wall(gathered.lives, clocks)
         lives = [{"node": node, "epoch": epoch, "why": why} for (node, epoch), why in left_out.items()]
         made.finish(COMPLETE, duration, clocks=_told(clocks), nodes=nodes, left_out=lives, notes=notes)
@@ -83,7 +90,9 @@ def collect(sources: Sequence[Path], out: Path, config: NodeConfig) -> Collected
         made.discard()
         raise
     wrong = sum(bool(why) for found in surveys.values() for why in found.wrong.values())
-    return Collected(out, nodes, duration, clocks, left_out, wrong, writer.moved, notes)
+    # the analysis finds the early ends, too, and says them: they are not in the manifest
+    return Collected(out, nodes, duration, clocks, left_out, wrong, writer.moved, notes, _when(aligned.walks[aligned.walk - 1]),
+                     list(_early(surveys, gathered.lives, clocks, duration, config)))
 
 
 def lines(path: Path) -> Iterator[bytes]:
@@ -257,6 +266,44 @@ def _scenario(name: str, nodes: Sequence[NodeId], duration: float, config: NodeC
 
 
 # ---- what is said of it -----------------------------------------------------------------------------------
+def _walks(aligned: Aligned) -> Iterator[str]:
+    """Which walk this is, where the records hold others, of lives that are left out."""
+    others = [one for one in aligned.walks if not aligned.clocks.keys() & set(one.lives)]
+    if others:
+        taken = aligned.walks[aligned.walk - 1]
+        some = "; ".join(f"{one.number}, {_walk(one)}" for one in others[:NAMED])
+        more = f"; and {len(others) - NAMED} more" if len(others) > NAMED else ""
+        yield (f"of {len(aligned.walks)} walks in these records this is number {taken.number}, {_walk(taken)}; left out are {some}{more}: "
+               "--walk NUMBER takes another")
+
+
+def _no_walk(number: int | None, walks: Sequence[Walk]) -> str:
+    there = "; ".join(f"{one.number}, {_walk(one)}" for one in walks[:NAMED])
+    return f"--walk {number}: the records hold {_count(len(walks), 'walk')}: {there}" + (
+        f"; and {len(walks) - NAMED} more" if len(walks) > NAMED else "") + "; give the number of one"
+
+
+def _walk(walk: Walk) -> str:
+    return f"{_when(walk)} ({_of(sorted({node for node, _ in walk.lives}))})"
+
+
+def _when(walk: Walk) -> str:
+    if walk.began is None:
+        return f"{walk.seconds:,.0f} s at a time that no wall clock tells"
+    began, ended = (datetime.fromtimestamp(t, UTC) for t in (walk.began, walk.began + walk.seconds))
+    return f"{began:%Y-%m-%d %H:%M:%S} to {ended:{'%H:%M:%S' if began.date() == ended.date() else '%Y-%m-%d %H:%M:%S'}} UTC"
+
+
+def _early(surveys: dict[NodeId, Survey], lives: dict[LifeId, Life], clocks: dict[LifeId, Clock], duration: float,
+           config: NodeConfig) -> Iterator[str]:
+    """Nodes whose records break off: the last life has no end on record, and is over before the walk is."""
+    for node, found in surveys.items():
+        ends = [(clocks[life.name].run_time(lives[life.name].last), life.stopped) for life in found.lives if life.name in clocks]
+        if ends and not ends[-1][1] and ends[-1][0] < duration - QUIET * config.traffic_interval:
+            yield (f"host {node}'s records end at {ends[-1][0]:.1f} s of {duration:.1f} s, and not with the end of its life: the power "
+                   "was cut, or this is a part of its file. Its life is taken to end there")
+
+
 def _lives(left_out: dict[LifeId, str]) -> list[str]:
     return [f"node {node}, life {epoch} is left out: {why}" for (node, epoch), why in left_out.items()]
 

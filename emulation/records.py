@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator
 from json.encoder import c_make_encoder, encode_basestring
 from pathlib import Path
@@ -35,7 +36,7 @@ class AppendOnly:
         self._size = 0
         self._full = False
         try:
-            path.touch(exist_ok=False)
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))  # no link either
         except OSError as error:
             if is_full(error):
                 raise DiskFull(f"{path.name}: {error.strerror}") from None
@@ -51,6 +52,15 @@ class AppendOnly:
         """Append text, for what writes lines to a stream."""
         self.append(text.encode())
 
+    def _again(self) -> int:
+        """The file, opened once more. What took its place meanwhile, a symbolic link to another for instance, is not written."""
+        try:
+            return os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            raise OSError(errno.ELOOP, "a symbolic link took its place, and nothing is written through one", str(self.path)) from None
+
     def flush(self) -> None:
         """Write what was collected. After DiskFull nothing more is ever written."""
         data = memoryview(b"".join(self.pieces))
@@ -59,7 +69,7 @@ class AppendOnly:
         if self._full or not data:
             return
         try:
-            with self.path.open("ab", buffering=0) as file:
+            with open(self._again(), "ab", buffering=0) as file:
                 while data:
                     data = data[file.write(data):]
         except OSError as error:

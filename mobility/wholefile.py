@@ -12,6 +12,7 @@ import secrets
 import stat
 from pathlib import Path
 
+SCRATCH = ".part"  # how the names of files end that are not whole yet
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -33,7 +34,7 @@ def write_whole(path: Path, content: bytes | str) -> None:
     becomes a question mark. Raises OSError."""
     data = content.encode(errors="replace") if isinstance(content, str) else content
     check_place(path)
-    scratch = path.parent / f".{secrets.token_hex(8)}.part"
+    scratch = path.parent / f".{secrets.token_hex(8)}{SCRATCH}"
     try:
         descriptor = os.open(scratch, _NEW, 0o666)
         try:

@@ -215,10 +215,44 @@ class _ReplayedTimer:
         self._timers.pop(self._number, None)
 
 
-def replay(path: str | Path) -> Iterator[dict[str, object]]:
+KEYS = {"start": (), "stop": (), "flush": (), "datagram": ("data",), "timer": ("number",), "attach": ("client",),
+        "detach": ("client",), "subscribe": ("client", "filter"), "unsubscribe": ("client", "filter"),
+        "publish": ("client", "attributes", "payload"), "untaken": ("client", "event")}  # of an input, beside t and in
+HEADER = ("journal", "version", "node", "epoch", "config", "random")
+MOST_SAID = 10
+
+
+class _Doubts:
+    """What a journal holds that a replay does not heed, or lacks and has a default for: each is said once."""
+
+    def __init__(self, say: Callable[[str], object]) -> None:
+        self._say = say
+        self._said: set[str] = set()
+
+    def look(self, where: str, line: Mapping[str, object]) -> None:
+        known = HEADER if "journal" in line else ("t", "in", *KEYS.get(str(line.get("in")), line))
+        kind = "the header" if "journal" in line else f"input {line.get('in')}"
+        for key in line:
+            if key not in known:
+                self._once(where, f"{kind} has {key[:40]!r}, which this version does not know and passes over")
+        if "journal" in line and isinstance(line.get("config"), dict):
+            left = [field.name for field in fields(NodeConfig) if field.name not in line["config"]]
+            if left:
+                self._once(where, f"the header's config has no {', '.join(left[:MOST_SAID])}: as this version has it by default")
+            if line.get("version") != __version__:
+                self._once(where, f"written by version {str(line.get('version'))[:40]}; this is {__version__}, and may do otherwise")
+
+    def _once(self, where: str, what: str) -> None:
+        if what not in self._said and len(self._said) <= MOST_SAID:
+            self._said.add(what)
+            self._say(f"{where}: {what}" if len(self._said) <= MOST_SAID else f"{where}: and there is more like this")
+
+
+def replay(path: str | Path, say: Callable[[str], object] = lambda sentence: None) -> Iterator[dict[str, object]]:
     """The records of the node whose journal this is, each `{"t", "node", "kind", ...}` as in nodes/N.jsonl.
 
-    A last line cut short is left out, as the node may have died while writing it. Raises
+    A last line cut short is left out, as the node may have died while writing it. `say` hears of what is in the file and not
+    heeded, and of defaults that were taken. Raises
     JournalError for a file that has no other, for any other damage, and when this version of the node does not do what the
     journaled one did (it set no timer of a number that fired). An exception of the node's own code comes
     out as it is: finding it is what a replay is for.
@@ -226,7 +260,9 @@ def replay(path: str | Path) -> Iterator[dict[str, object]]:
     life: tuple[Broker, _Replayed] | None = None
     # the input before, and whose it was, until it is known what clients did not take of it
     before: tuple[Callable[[], object], _Replayed] | None = None
-    for where, line in read_lines(path, "a line of a journal"):
+    doubts = _Doubts(say)
+    for where, line in read_lines(path, "a line of a journal", say):
+        doubts.look(where, line)
         if before is not None and line.get("in") != "untaken":
             yield from _done(*before)
             before = None
@@ -266,8 +302,9 @@ def _done(action: Callable[[], object], env: _Replayed) -> list[dict[str, object
 LONGEST_LINE = 1 << 24  # bytes; a device file that never ends has no line ends either
 
 
-def read_lines(path: str | Path, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """("file:line", object) of every line of a file of JSON Lines; a last one that was torn is left out.
+def read_lines(path: str | Path, what: str,
+               say: Callable[[str], object] = lambda sentence: None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """("file:line", object) of every line of a file of JSON Lines; a last one that was torn is left out, and said.
 
     Raises JournalError, which says that a line is not `what`.
     """
@@ -276,7 +313,8 @@ def read_lines(path: str | Path, what: str) -> Iterator[tuple[str, dict[str, Any
             if len(raw) == LONGEST_LINE:
                 raise JournalError(f"{path}:{number}: a line of more than 16 MiB is not {what}; restore the file from a copy")
             if not raw.endswith(b"\n"):
-                return  # torn
+                say(f"{path}:{number}: cut short, and left out")
+                return
             try:
                 line = json.loads(raw)
             except (ValueError, RecursionError):

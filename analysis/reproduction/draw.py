@@ -1,6 +1,7 @@
 """The figures drawn: means over seeds, with their 95% confidence intervals as bars or bands."""
 from __future__ import annotations
 
+import io
 import math
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from matplotlib.figure import Figure  # noqa: E402  the backend must be chosen f
 
 from analysis.reproduction.evaluation import Evaluation, Look, Panel  # noqa: E402
 from analysis.reproduction.tables import Point, Tables  # noqa: E402
+from mobility.wholefile import write_whole  # noqa: E402
 
 _STYLE = {"svg.fonttype": "none", "svg.hashsalt": "roamcast", "font.family": "sans-serif", "font.size": 9, "axes.labelsize": 8,
           "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#e5e7eb",
@@ -22,7 +24,9 @@ def draw(evaluation: Evaluation, panel: Panel, tables: Tables, folder: Path) -> 
     with matplotlib.rc_context(_STYLE):
         figure = chart(evaluation, panel, tables)
         for name, more in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 150})):
-            figure.savefig(folder / f"figure-{panel.name}.{name}", **more)
+            drawn = io.BytesIO()
+            figure.savefig(drawn, format=name, **more)
+            write_whole(folder / f"figure-{panel.name}.{name}", drawn.getvalue())
     return folder / f"figure-{panel.name}.svg"
 
 

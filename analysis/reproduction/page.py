@@ -10,6 +10,7 @@ import jinja2
 from analysis.reproduction.evaluation import Evaluation, Panel
 from analysis.reproduction.tables import Tables
 from analysis.reproduction.verdicts import Verdict
+from mobility.wholefile import write_whole
 
 _TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
 RULES = {"uniform": "any link that reconnects, equally likely",
@@ -35,12 +36,12 @@ def write(path: Path, evaluation: Evaluation, panels: tuple[Panel, ...], drawing
                 "claims": [one for one in verdicts if one.figure == str(number)]} for number in numbers]
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True, trim_blocks=True,
                                      lstrip_blocks=True)
-    path.write_text(environment.get_template("reproduction.html").render(
+    write_whole(path, environment.get_template("reproduction.html").render(
         title=evaluation.title, figures=figures, tables=tables, seeds=seeds,
         read=read,
         general=[one for one in verdicts if one.figure not in map(str, evaluation.figures)],
         counts=Counter(one.verdict for one in verdicts).most_common(),
-        style=(_TEMPLATES / "report.css").read_text()), encoding="utf-8")
+        style=(_TEMPLATES / "report.css").read_text()))
 
 
 def _svg(path: Path) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import fcntl
+import io
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from analysis.errors import AnalysisError
 from analysis.reproduction import draw, page, results, sweep, tables, verdicts
 from analysis.reproduction.evaluation import Evaluation
 from analysis.session import check_master, session
+from mobility.wholefile import write_whole
 
 MOST_SEEDS = 1000  # a point; all runs are listed before the first
 
@@ -90,9 +92,9 @@ def _reproduce(evaluation: Evaluation, out: Path, folder: Path, chosen: tuple, s
         tables.write(evaluation, panel, found, out / f"figure-{panel.name.replace(' ', '-')}.csv")
         if panel.drawn:
             drawings[panel.name] = draw.draw(evaluation, panel, found, out)
-    with (out / "verdicts.csv").open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerows([verdicts.Verdict._fields, *judged])
+    lines = io.StringIO()
+    csv.writer(lines, lineterminator="\n").writerows([verdicts.Verdict._fields, *judged])
+    write_whole(out / "verdicts.csv", lines.getvalue())
     page.write(out / "reproduction.html", evaluation, panels, drawings, judged, found, seeds, common)
     return Outcome(out / "reproduction.html", judged, found, len(todo), damaged, failed)
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from analysis.errors import AnalysisError
+from mobility.wholefile import SCRATCH, write_whole
 
 MAGIC = "roamcast-overlay 1"
 
@@ -37,19 +37,15 @@ def read(path: Path) -> dict:
 
 
 def keep(path: Path, result: dict) -> None:
+    """Raises OSError."""
     body = json.dumps(result, separators=(",", ":"))
-    unfinished = path.with_suffix(f".{os.getpid()}")
-    try:
-        unfinished.write_text(f"{MAGIC} {hashlib.sha256(body.encode()).hexdigest()}\n{body}\n")
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    write_whole(path, f"{MAGIC} {hashlib.sha256(body.encode()).hexdigest()}\n{body}\n")
 
 
 def tidy(folder: Path) -> None:
     """Remove what a process left that was ended while it wrote."""
     for path in folder.iterdir():
-        if path.suffix[1:].isdigit():
+        if path.suffix == SCRATCH:
             path.unlink(missing_ok=True)
 
 

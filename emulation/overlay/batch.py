@@ -22,6 +22,7 @@ import emulation.overlay
 import node
 from emulation.overlay.parameters import OverlayError, Parameters
 from emulation.overlay.run import run
+from mobility.wholefile import write_whole
 
 MAGIC = "roamcast-overlay 1"
 LONGEST = 1800  # s that one run may take; then the process is ended by SIGALRM
@@ -99,13 +100,7 @@ def keep(path: Path, result: dict) -> None:
     """Raises OSError, which names the file."""
     body = json.dumps(result, separators=(",", ":"))
     digest = hashlib.sha256(body.encode()).hexdigest()
-    unfinished = path.with_suffix(f".{os.getpid()}")
-    try:
-        unfinished.write_text(f"{MAGIC} {digest}\n{body}\n")
-        os.replace(unfinished, path)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise OSError(error.errno, error.strerror, str(path)) from None
+    write_whole(path, f"{MAGIC} {digest}\n{body}\n")
 
 
 @cache

@@ -61,6 +61,7 @@ def _last_epoch(path: Path, node: NodeId) -> Epoch:
     try:
         state = json.loads(path.read_bytes())
         owner, epoch = state["node"], state["epoch"]
+        more = sorted(set(state) - {"node", "epoch"})
         if not (type(epoch) is int and 0 < epoch < 2**32):
             raise ValueError
     except (ValueError, TypeError, KeyError):
@@ -68,4 +69,6 @@ def _last_epoch(path: Path, node: NodeId) -> Epoch:
                           "(the clock then gives the next epoch)") from None
     if owner != node:
         raise DaemonError(f"{path}: the state of node {owner}, not of {node}; choose another path for --state")
+    if more:
+        say(f"{path}: found {', '.join(more)[:60]} beside node and epoch; nothing else is read, and it goes with this start")
     return epoch

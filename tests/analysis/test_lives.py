@@ -58,7 +58,7 @@ def test_a_life_that_a_power_cut_ended_is_owed_nothing_more(spark, tmp_path, bac
     lives = pd.read_parquet(path / "tables" / "lives.parquet")
     assert lives[lives["node"] == 1]["down"].tolist() == [19.005] + ([75.0] if back else [])
     told = [note for note in summary.notes if "without an end on record" in note]
-    assert len(told) == 1 and "host 1 at 19.0 s" in told[0] and ("back at 30.0 s" in told[0]) == bool(back)
+    assert len(told) == 1 and "host 1's records end at 19.0 s of 75.0 s" in told[0] and ("back at 30.0 s" in told[0]) == bool(back)
 
 
 def served(log: Log, until: int) -> Log:
@@ -77,7 +77,7 @@ def test_a_run_that_was_killed_owes_nothing_behind_the_last_record_of_a_host(spa
     log.manifest = {"outcome": "running", "ended": 0.0}
     summary = analyse(write(log, tmp_path / "run"))
     assert summary["expected"] == 14 and summary["ratio"] == 1.0  # until 19.005 - 5 s
-    assert summary["node_down"] == 21 and any("host 1 at 19.0 s" in note for note in summary.notes)
+    assert summary["node_down"] == 21 and any("host 1's records end at 19.0 s" in note for note in summary.notes)
 
 
 def test_in_a_run_that_ended_in_order_a_silent_host_is_owed_its_events(spark, tmp_path):

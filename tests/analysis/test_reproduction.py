@@ -232,10 +232,10 @@ def test_where_results_cannot_be_written_the_sweep_ends_with_a_line(tmp_path, mo
     for one in given:
         (tmp_path / "results" / f"{results.key(one)}.json").mkdir()
     ended, problem = sweep.run_batch(("overlay", given, str(tmp_path / "results")))
-    assert ended == 0 and problem.endswith(".json: Is a directory")
+    assert ended == 0 and problem.endswith(".json: it is a folder; remove it, or choose another name")
     assert all(path.is_dir() for path in (tmp_path / "results").iterdir())
     monkeypatch.setattr(results, "missing", lambda folder, runs: (list(runs), 0, 0))
-    with pytest.raises(AnalysisError, match=r"\.json: Is a directory; what is done is kept, start again"):
+    with pytest.raises(AnalysisError, match=r"\.json: it is a folder; .*; what is done is kept, start again"):
         reproduce(SMALL_ONE, tmp_path, (14,), seeds=1)
 
 

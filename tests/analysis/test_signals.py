@@ -102,6 +102,20 @@ def test_a_run_with_and_without_signals(spark, tmp_path):
     assert signals.strength(found) == {"signal_median": -70.0, "signal_weak": -90.0}
 
 
+@pytest.mark.parametrize(("manifest", "known"), [
+    ({"epoch": 1.7e9}, True), ({"started": "2023-11-14T22:13:20+00:00"}, True), ({"started": "2023-11-14T22:13:20"}, False),
+    ({"started": None}, False), ({"epoch": True}, False), ({"epoch": "x", "started": "yesterday"}, False), ({}, False)])
+def test_times_of_captures_that_nothing_ties_to_the_run_are_said(tmp_path, manifest, known):
+    log = Log(2, 30.0, deadline=5.0)
+    log.manifest |= manifest
+    path = log.write(tmp_path / "run")
+    assert signals.captured(runs.read(path)) == ({}, [])
+    (path / "captures").mkdir()
+    capture(path / "captures" / "0.pcap", [datagram(1)])
+    captures, notes = signals.captured(runs.read(path))
+    assert list(captures) == [0] and (notes == []) == known and all("in s since 1970" in note for note in notes)
+
+
 def pcapng(frames, link: int = 127) -> bytes:
     """As tshark writes it by default: two interfaces, of which the second has the frames, in millionths of a second."""
     def block(kind: int, body: bytes) -> bytes:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 
 import pytest
 
@@ -122,10 +123,24 @@ def test_records_of_a_field_that_were_not_brought_together_are_refused(tmp_path)
     path = Log(2, 50.0, world="field").write(tmp_path / "run")
     with pytest.raises(AnalysisError, match="tells of no clocks.*roamcast collect"):
         read(path)
+    cards = tmp_path / "cards"
+    shutil.copytree(path / "nodes", cards)
     with pytest.raises(AnalysisError, match="has no scenario.toml; roamcast collect"):
-        read(path / "nodes")
+        read(cards)
     with pytest.raises(AnalysisError, match="is no folder.*roamcast collect"):
-        read(path / "nodes" / "0.jsonl")
+        read(cards / "0.jsonl")
+
+
+@pytest.mark.parametrize("part", ["nodes", "nodes/0.jsonl", "scenario.toml", "world.jsonl", "captures"])
+def test_of_a_part_of_a_run_directory_the_whole_is_named(tmp_path, monkeypatch, part):
+    path = Log(2, 50.0).write(tmp_path / "run")
+    (path / "captures").mkdir()
+    for given in (path / part, path / "nodes" / ".." / part):
+        with pytest.raises(AnalysisError, match=f"a part of a run directory; give the whole: {path}"):
+            read(given)
+    monkeypatch.chdir(path / "nodes")
+    with pytest.raises(AnalysisError, match=f"give the whole: {path}$"):
+        read(".")
 
 
 def test_a_run_that_is_not_valid_says_so_wherever_its_numbers_stand(spark, tmp_path):

@@ -107,7 +107,7 @@ def test_time_zero_is_the_first_start_and_no_clock_is_further_off_than_it_says(f
 
 
 def test_nobody_needs_no_clock():
-    assert align({}) == ({}, {}, {})
+    assert align({}) == ({}, {}, {}, [], 0)
 
 
 # ---- records that are wrong

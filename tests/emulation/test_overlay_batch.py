@@ -1,6 +1,7 @@
 """Batches of runs: what a bad line, a bad key, a bad parameter or a folder that takes nothing is told, and that nothing is left of it."""
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -44,6 +45,28 @@ def test_a_result_that_cannot_be_written_is_told_and_leaves_nothing(tmp_path):
         batch(['{"key": "a", "parameters": {}}'], tmp_path, lambda values: {"parameters": values})
     assert told.value.filename == str(tmp_path / "a.json") and told.value.strerror
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_result_is_not_written_through_a_link(tmp_path):
+    (tmp_path / "victim").write_text("mine")
+    (tmp_path / "a.json").symlink_to("victim")
+    with pytest.raises(OSError, match="symbolic link"):
+        batch(['{"key": "a", "parameters": {}}'], tmp_path, lambda values: {"parameters": values})
+    with pytest.raises(OSError, match="symbolic link"):
+        results.keep(tmp_path / "a.json", {})
+    assert (tmp_path / "victim").read_text() == "mine" and len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_batch_hands_the_notes_on_scenarios_on(tmp_path):
+    given = {"run.duration": 20, "run.warm_up": 5, "run.deadline": 2, "hosts.count": 2, "mobility.area": [100, 100]}
+    lines = [json.dumps({"key": key, "parameters": given | more}) for key, more in (
+        ("quiet", {}), ("a", {"node.traffic_interval": 19}), ("b", {"node.traffic_interval": 19}))]
+    (tmp_path / "batch").write_text("\n".join(lines))
+    done = roamcast("measure", "--batch", "batch", "--out", "out", cwd=tmp_path)
+    found = {key: results.read(tmp_path / "out" / f"{key}.json") for key in ("quiet", "a", "b")}
+    [note] = [note for note in found["a"]["notes"] if note.startswith("node.traffic_interval: 19 s")]
+    assert note in found["b"]["notes"] and note not in found["quiet"].get("notes", ())
+    assert done.returncode == 0 and done.stderr.count(f"roamcast: note: {note}\n") == 1
 
 
 def test_each_run_of_a_batch_says_what_was_wrong_with_it(tmp_path):

@@ -42,6 +42,21 @@ def test_a_torn_last_line_is_left_out(tmp_path):
         assert [record["number"] for record in records.read(path)] == list(range(whole[:size].count(b"\n")))
 
 
+def test_nothing_is_written_through_a_link_that_took_the_files_place(tmp_path):
+    (tmp_path / "victim").write_text("mine")
+    writer = records.RecordWriter(tmp_path / "0.jsonl", 0, lambda: 0.0)
+    writer.record("n")
+    writer.flush()
+    (tmp_path / "0.jsonl").unlink()
+    (tmp_path / "0.jsonl").symlink_to("victim")
+    writer.record("n")
+    with pytest.raises(OSError, match="a symbolic link took its place"):
+        writer.flush()
+    with pytest.raises(FileExistsError):
+        records.AppendOnly(tmp_path / "0.jsonl")
+    assert (tmp_path / "victim").read_text() == "mine"
+
+
 def test_what_is_no_json_is_refused(tmp_path):
     writer = records.RecordWriter(tmp_path / "0.jsonl", 0, lambda: 0.0)
     with pytest.raises(TypeError, match="cannot hold a bytes"):

@@ -282,7 +282,7 @@ def _answers(path: Path) -> bool:
 # ---- without a network
 
 
-def test_the_epoch_grows_at_every_start_with_and_without_a_clock(tmp_path, monkeypatch):
+def test_the_epoch_grows_at_every_start_with_and_without_a_clock(tmp_path, monkeypatch, capsys):
     state = tmp_path / "deep/down/state"
     first = next_epoch(state, 3)
     assert abs(first - time.time()) < 60
@@ -291,6 +291,9 @@ def test_the_epoch_grows_at_every_start_with_and_without_a_clock(tmp_path, monke
     assert next_epoch(tmp_path / "fresh", 3) == 1
     with pytest.raises(DaemonError, match="the state of node 3"):
         next_epoch(state, 4)
+    state.write_text('{"node": 3, "epoch": 7, "secret": "x", "Epoch": 9}')
+    assert next_epoch(state, 3) == 8 and "found Epoch, secret beside node and epoch" in capsys.readouterr().err
+    assert next_epoch(state, 3) == 9 and not capsys.readouterr().err
     state.write_text('{"node": 3, "epoch": "x"}')
     with pytest.raises(DaemonError, match="not the state of a node"):
         next_epoch(state, 3)

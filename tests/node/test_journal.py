@@ -9,6 +9,7 @@ import pytest
 
 from cli import replay as command
 from cli.errors import UserError
+from node import __version__
 from node.clients import ClientError
 from node.filters import FilterError
 from node.journal import JournaledBroker, JournalError, open_journal, replay
@@ -113,6 +114,31 @@ def test_damage_elsewhere_names_file_and_line(run, tmp_path, damage, found):
     with pytest.raises(JournalError, match=found) as error:
         list(replay(path))
     assert str(path) in str(error.value) and "\n" not in str(error.value)
+
+
+def test_what_a_replay_does_not_heed_is_said_once(run, tmp_path):
+    world, folder = run
+    lines = (folder / "1.journal").read_text().splitlines(keepends=True)
+    header = json.loads(lines[0])
+    header |= {"version": "9.9", "site": "roof"}
+    del header["config"]["hello_up"], header["config"]["join_wait"]
+    lines[0] = json.dumps(header) + "\n"
+    for k in (1, 5, 6):
+        lines[k] = json.dumps(json.loads(lines[k]) | {"rssi": -70}) + "\n"
+    path, told = tmp_path / "odd", []
+    path.write_text("".join([*lines, '{"t":1']))
+    assert json.loads(json.dumps(list(replay(path, told.append)))) == originals(world, 1)
+    kinds = list(dict.fromkeys(json.loads(lines[k])["in"] for k in (1, 5, 6)))
+    assert [note.removeprefix(f"{path}:") for note in told if "input" not in note] == [
+        "1: the header has 'site', which this version does not know and passes over",
+        "1: the header's config has no hello_up, join_wait: as this version has it by default",
+        f"1: written by version 9.9; this is {__version__}, and may do otherwise",
+        f"{len(lines) + 1}: cut short, and left out"]
+    assert [note.partition("input ")[2] for note in told if "input" in note] == [
+        f"{kind} has 'rssi', which this version does not know and passes over" for kind in kinds]
+    told.clear()
+    list(replay(folder / "1.journal", told.append))
+    assert told == []
 
 
 def test_inputs_before_a_header_are_damage(tmp_path):

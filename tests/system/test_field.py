@@ -379,3 +379,52 @@ def test_what_is_not_read_or_not_there_is_said(tmp_path):
         "node 0: 0.jsonl.3 not found among the pieces of its records; what it did then is not known",
         "node 0: 1 record of another version of Roamcast (new_kind): what this one does not know of that is passed over",
         f"{cards}: not read, because no NAME.jsonl and no piece of one: 2.jsonl.1"]
+
+
+def test_records_that_were_cut_in_the_middle_end_there_and_it_is_said(tmp_path):
+    """By a line, at its end, and where the next life is there, too; what ended in order is not said to be cut."""
+    for rest in (b'{"t":31.0,"node":1,"ki', b""):
+        cut = [r for r in a_life(1, 0) if r["t"] <= 30.0]
+        found = collect([write(tmp_path / f"in{len(rest)}", n0=a_life(0, 1), n1=[*cut, rest])], tmp_path / f"run{len(rest)}", NodeConfig())
+        assert [note.partition(", ")[0] for note in found.early] == ["host 1's records end at 30.0 s of 75.0 s"]
+    stopped = [*cut, record(30.5, 1, "node_stopped", epoch=100)]
+    assert collect([write(tmp_path / "stopped", n0=a_life(0, 1), n1=stopped)], tmp_path / "a", NodeConfig()).early == []
+    back = [*cut, *(r | {"t": r["t"] + 40.0} for r in a_life(1, None, epoch=101, until=10))]
+    assert collect([write(tmp_path / "back", n0=a_life(0, 1), n1=back)], tmp_path / "b", NodeConfig()).early == []
+
+
+def two_days() -> tuple[list[dict], list[dict]]:
+    """Of nodes 0 and 1: a long test on a desk, and the walk of the day after."""
+    def days(node: int, other: int) -> list[dict]:
+        return a_life(node, other, until=300) + a_life(node, other, epoch=200, wall=WALK + 86400.0, until=60)
+
+    return days(0, 1), days(1, 0)
+
+
+def test_of_several_walks_one_is_taken_and_the_others_are_named_and_can_be_taken(tmp_path):
+    zero, one = two_days()
+    cards = write(tmp_path / "in", n0=zero, n1=one)
+    said = [f"of 2 walks in these records this is number {{}}, 2023-11-{day} 22:13:20 to 22:{end} UTC (nodes 0, 1); left out are "
+            for day, end in ((14, "18:35"), (15, "14:35"))]
+    for number, epoch, lasts in ((None, 100, 315.0), (1, 100, 315.0), (2, 200, 75.0)):
+        found = collect([cards], tmp_path / f"run-{number}", NodeConfig(), number)
+        assert {name[1] for name in found.clocks} == {epoch} and found.duration == pytest.approx(lasts, abs=0.1)
+        assert found.notes[0].startswith(said[(number or 1) - 1].format(number or 1))
+        assert found.notes[0].endswith("--walk NUMBER takes another") and found.when in found.notes[0]
+        assert found.notes == json.loads((tmp_path / f"run-{number}" / "manifest.json").read_text())["notes"]
+    for number in (0, 3, -1):
+        with pytest.raises(CollectError, match=rf"--walk {number}: the records hold 2 walks: 1, 2023-11-14 .*; 2, 2023-11-15 "):
+            collect([cards], tmp_path / "none", NodeConfig(), number)
+    done = subprocess.run([sys.executable, "-P", "-m", "cli", "collect", cards, "--out", tmp_path / "run", "--walk", "2"],
+                          env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0 and "75.0 s; 2023-11-15 22:13:20 to 22:14:35 UTC" in done.stdout.splitlines()[0]
+
+
+def test_walks_whose_time_nobody_knows_come_last_and_can_be_taken(tmp_path):
+    zero, one = ([r for r in day if r["kind"] != "clock" or r["wall"] > WALK + 1] for day in two_days())
+    cards = write(tmp_path / "in", n0=zero, n1=one)
+    found = collect([cards], tmp_path / "a", NodeConfig())
+    assert found.duration == pytest.approx(75.0, abs=0.1) or "number 2" in found.notes[0]
+    found = collect([cards], tmp_path / "b", NodeConfig(), 2)
+    assert "this is number 2, 315 s at a time that no wall clock tells" in found.notes[0] and found.duration > 300
+    assert found.when == "315 s at a time that no wall clock tells"
