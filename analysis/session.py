@@ -56,7 +56,7 @@ _EMBEDDED = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "2g",
     # every stage runs once or twice on few rows: adaptive planning, whole-stage compilation and the
-    # second compiler cost more than they save (docs/analysis.md, "The embedded Spark", has the figures)
+    # second compiler cost more than they save (docs/lab/spark.md has the figures)
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData "

@@ -229,7 +229,7 @@ def _notes(whole: Study) -> list[str]:
         notes.append("nothing was expected: no event in the measurement window matched a lasting subscription")
     if whole.run.radio_known and counted["impossible"]:
         notes.append(f"{int(counted['impossible'])} deliveries are beyond the physical bound: a frame passed where the "
-                     "world recorded no radio link (docs/analysis.md, \"What the bound assumes\")")
+                     "world recorded no radio link (docs/analysis.md, \"The physical bound\")")
     return notes
 
 

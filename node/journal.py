@@ -19,7 +19,7 @@ import base64
 import json
 import os
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
@@ -230,13 +230,14 @@ class _Doubts:
         self._said: set[str] = set()
 
     def look(self, where: str, line: Mapping[str, object]) -> None:
-        known = HEADER if "journal" in line else ("t", "in", *KEYS.get(str(line.get("in")), line))
+        known: Collection[str] = HEADER if "journal" in line else ("t", "in", *KEYS.get(str(line.get("in")), tuple(line)))
         kind = "the header" if "journal" in line else f"input {line.get('in')}"
         for key in line:
             if key not in known:
                 self._once(where, f"{kind} has {key[:40]!r}, which this version does not know and passes over")
-        if "journal" in line and isinstance(line.get("config"), dict):
-            left = [field.name for field in fields(NodeConfig) if field.name not in line["config"]]
+        config = line.get("config")
+        if "journal" in line and isinstance(config, dict):
+            left = [field.name for field in fields(NodeConfig) if field.name not in config]
             if left:
                 self._once(where, f"the header's config has no {', '.join(left[:MOST_SAID])}: as this version has it by default")
             if line.get("version") != __version__:

@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from tests.test_architecture import ROOT, committed, short
 
-PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "topologies" / "README.md"]
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = [*DOCS, ROOT / "topologies" / "README.md", *sorted(ROOT.glob("*.md"))]
 # The papers' first authors; a short name may be broken where a line ends.
 SHORT_NAME = re.compile(r"\b(?:cugola|costa|jaeger|virgillito)-(?:[a-z]+-\n? *)*[a-z]+")
 
@@ -18,13 +20,14 @@ def texts() -> list[tuple[str, str]]:
 
 
 def test_every_paper_that_is_named_is_listed():
-    listed = set(re.findall(r"^\| `([a-z-]+)` \|", (ROOT / "docs/papers.md").read_text(encoding="utf-8"), re.MULTILINE))
+    listed = set(re.findall(r"^\| `([a-z-]+)` \|", (ROOT / "docs/design.md").read_text(encoding="utf-8"), re.MULTILINE))
     named = {(re.sub(r"\n *", "", found), name) for name, text in texts() for found in SHORT_NAME.findall(text)}
     assert len(named) > 20 and [(paper, name) for paper, name in sorted(named) if paper not in listed] == []
 
 
 def test_every_page_that_is_named_exists():
-    wrong = [f"{name}: {page}" for name, text in texts() for page in re.findall(r"\bdocs/[\w-]+(?:\.md)?\b", text)
+    named = re.compile(r"\bdocs/[\w-]+(?:/[\w-]+)*(?:\.\w+)?\b")
+    wrong = [f"{name}: {page}" for name, text in texts() for page in named.findall(text)
              if not (ROOT / page).is_file() and not name.startswith("tests/test_ref")]
     assert wrong == []
 
@@ -37,6 +40,43 @@ def test_links_and_files_of_a_page_exist(page):
     files = re.findall(rf"[`\s(]({rooms}/[\w/.-]*\w\.\w+)\b", text)
     assert [link for link in links if not (page.parent / link).exists()] == []
     assert [file for file in files if not (ROOT / file).exists() and "/NAME" not in file] == []
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link may name in a page: its headings, as GitHub writes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=short)
+def test_links_into_a_page_meet_a_heading(page):
+    links = re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text(encoding="utf-8"))
+    wrong = [f"{other}#{anchor}" for other, anchor in links
+             if anchor not in anchors((page.parent / other) if other else page)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("page", DOCS, ids=short)
+def test_every_page_is_in_the_navigation_and_leads_back_to_it(page):
+    index = page.parent / "README.md"
+    if page == index:
+        return
+    assert f"]({page.name})" in index.read_text(encoding="utf-8")
+    assert "](README.md)" in "\n".join(page.read_text(encoding="utf-8").split("\n")[:4])
+
+
+def test_a_measured_part_names_the_command_that_writes_it():
+    parts = [(short(page), part) for page in PAGES
+             for part in re.findall(r"<!-- measured: (.*?) -->\n(.*?)<!-- end -->", page.read_text(encoding="utf-8"), re.DOTALL)]
+    assert len(parts) >= 4
+    for page, (command, text) in parts:
+        assert (ROOT / command.split()[0]).is_file(), page
+        assert re.match(r"Measured \d{4}-\d\d-\d\d at commit \w+: Python ", text), f"{page}: {command}"
+
+
+def test_the_first_page_is_short():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 100
 
 
 def test_every_command_of_a_page_exists():

@@ -95,7 +95,7 @@ def _reach(radio: object) -> Iterator[str]:
     if data < base * (1.0 - MOST_APART):
         yield (f"radio.data_sensitivity: {radio.data_sensitivity:g} dBm with sensitivity = {radio.sensitivity:g}: "
                f"beacons make neighbors between {data:.0f} and {base:.0f} m whom few unicasts reach (a gray zone, "
-               "docs/emulation.md); leave it out, unless that is what you study")
+               "docs/worlds.md); leave it out, unless that is what you study")
 
 
 def _radio(scenario: Scenario) -> Iterator[str]:

@@ -46,7 +46,7 @@ class UnitDiskRadio(_Radio):
 class LogDistanceRadio(_Radio):
     """Log-distance path loss with log-normal shadowing; reception falls smoothly with distance.
 
-    The defaults are an 802.11a radio near the ground; docs/emulation.md has their sources. Both rates
+    The defaults are an 802.11a radio near the ground; docs/worlds.md has their sources. Both rates
     reach equally far unless the sensitivities say otherwise: a radio that adapts its rate does so too.
     """
 

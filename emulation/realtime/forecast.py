@@ -1,7 +1,7 @@
 """How much of the machine a run will take, before it starts: a sum of measured costs.
 
 The constants were fitted to runs of the library of scenarios: datagrams to runs in `sim`, processor
-time to runs in this world (docs/netns.md), on the machine whose `_loop` takes REFERENCE. What other
+time to runs in this world (docs/worlds.md), on the machine whose `_loop` takes REFERENCE. What other
 programs of hosts take is not known.
 """
 from __future__ import annotations

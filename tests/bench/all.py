@@ -7,7 +7,6 @@ tells more of are measured, and take the place of theirs. Times are of the proce
 from __future__ import annotations
 
 import os
-import platform
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -19,10 +18,10 @@ sys.path.insert(0, str(ROOT))
 import mobility  # noqa: E402
 from emulation import overlay  # noqa: E402
 from node import wire  # noqa: E402
-from tests.bench import bench_bonnmotion, bench_filters, bench_medium, bench_sim, bench_wire  # noqa: E402
+from tests.bench import bench_bonnmotion, bench_filters, bench_medium, bench_sim, bench_wire, measured  # noqa: E402
 
 PAGE = ROOT / "docs" / "performance.md"
-BEGIN, END = "<!-- measured: tests/bench/all.py --write -->\n", "<!-- end -->\n"
+COMMAND = "tests/bench/all.py --write"
 Row = tuple[str, str, str, str]  # what, target, measured, the benchmark that tells more
 
 
@@ -80,21 +79,13 @@ def medium() -> Iterator[str]:
 
 
 def tables() -> Iterator[str]:
-    yield (f"Python {platform.python_version()}, {platform.machine()}, {_processor()}; "
-           f"load of the machine before it began: {os.getloadavg()[0]:.1f}.\n\n")
+    yield f"{measured.stamp()}\n"
     yield "| what | target | measured | more from |\n|---|---|---|---|\n"
     for rows in (simulator, codec, matching, traces, evaluation):
-        for what, target, measured, name in rows():
-            yield f"| {what} | {target} | {measured} | `tests/bench/{name}` |\n"
+        for what, target, value, name in rows():
+            yield f"| {what} | {target} | {value} | `tests/bench/{name}` |\n"
     yield "\nThe medium alone, `tests/bench/bench_medium.py`:\n\n"
     yield from medium()
-
-
-def _processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return "unknown processor"
 
 
 def _write_rows(name: str) -> None:
@@ -106,7 +97,7 @@ def _write_rows(name: str) -> None:
     end = f"| `tests/bench/{name}` |\n"
     load = os.getloadavg()[0]  # the page tells the one of the whole
     told = f" at a load of {load:.0f}" if load > 1 else ""
-    fresh = [f"| {what} | {target} | {measured}{told} {end}" for what, target, measured, _ in rows[name]()]
+    fresh = [f"| {what} | {target} | {value}{told} {end}" for what, target, value, _ in rows[name]()]
     print("".join(fresh), end="")
     lines = PAGE.read_text(encoding="utf-8").splitlines(keepends=True)
     at = next(number for number, line in enumerate(lines) if line.endswith(end))
@@ -123,8 +114,7 @@ def main() -> None:
         print(piece, end="", flush=True)
         text += piece
     if "--write" in sys.argv:
-        before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-        PAGE.write_text(before + BEGIN + text + END + rest.partition(END)[2], encoding="utf-8")
+        measured.write(PAGE, COMMAND, text)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ Eleven daemons in namespaces behind one bridge, all in range of each other, with
 disk; all subscribe to the one event that one of them publishes each second. Memory is what is resident; processor time is
 the system's account of each daemon, so that others' load does not count.
 
-A Raspberry Pi 4 is slower by a factor that docs/field.md names; the measure of this machine that it is taken from is
+A Raspberry Pi 4 is slower by a factor that docs/lab/field.md names; the measure of this machine that it is taken from is
 printed, too: the five-body problem, 5 million steps in this Python, by the processor's time.
 
 Run by name, as root: python tests/bench/bench_field.py [seconds] [nodes]

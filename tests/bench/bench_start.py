@@ -1,6 +1,6 @@
 """What a start by the launcher costs beside the program's own: python tests/bench/bench_start.py
 
-Needs a checkout that is set up. The fastest of many, on a machine that does nothing else: docs/install.md has the number.
+Needs a checkout that is set up. The fastest of many, on a machine that does nothing else: docs/lab/set-up.md has the number.
 """
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from emulation.capture import ETHERNET, file_header
 from node import filters, schema, wire
 from node.ids import Peer
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "emulation.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "worlds.md"
 VERSION = schema.header().version
 ME = Peer(17, 3)
 EVENT = wire.Event(

@@ -1,4 +1,4 @@
-"""The five reconciliation protocols on a tree that radios repair, beside flooding without a tree: docs/protocols.md.
+"""The five reconciliation protocols on a tree that radios repair, beside flooding without a tree: docs/reproduction.md.
 
 Beyond cugola-frey-murphy-picco-dynamic-topology, whose links are replaced on a schedule: hosts walk by the random-waypoint
 model, `maodv` keeps the tree over simulated radios, every message is on the wire. Runs are scenarios, done by

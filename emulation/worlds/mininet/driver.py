@@ -33,7 +33,7 @@ def build(order):
         from mn_wifi.wmediumdConnector import interference
     except ImportError as error:
         raise Failed(f"Mininet-WiFi is installed and cannot be loaded ({error}); install what it lacks for {sys.executable} "
-                     "(docs/mininet.md)") from None
+                     "(docs/worlds.md)") from None
     lg.propagate = False  # it says all on its own already
     net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference, noise_th=order["noise"], mode="g", channel=1)
     net.setPropagationModel(model="logDistance", exp=order["exponent"])

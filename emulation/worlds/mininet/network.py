@@ -45,7 +45,7 @@ def check() -> None:
     for program, part in PROGRAMS.items():
         if shutil.which(program, path=os.pathsep.join(SEARCHED)) is None:
             raise kernel.Unsupported(f"Mininet-WiFi is here and its program {program} is not; in its folder: sudo util/install.sh "
-                                     f"{part} (docs/mininet.md); {OTHERS}")
+                                     f"{part} (docs/worlds.md); {OTHERS}")
     radio.check()
 
 
@@ -57,7 +57,7 @@ def python() -> str:
         if os.path.exists(other) and subprocess.run([other, "-c", LOOK], capture_output=True, cwd="/").returncode == 0:
             return other
     raise kernel.Unsupported(f"Mininet-WiFi is installed neither for {sys.executable} nor for {PYTHONS[0]}: its own install.sh "
-                             "gets it, and this project's Vagrantfile a machine that has it (vagrant up; docs/mininet.md); "
+                             "gets it, and this project's Vagrantfile a machine that has it (vagrant up; docs/worlds.md); "
                              f"{OTHERS}")
 
 
