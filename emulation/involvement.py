@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from node import wire
 from node.broker import Broker
 from node.ids import LinkId, NodeId
+from node.links import Links
 
 INVOLVING = (wire.Sub, wire.Unsub, wire.SubFlush, wire.Rec, wire.Snapshot)
 
@@ -82,29 +83,37 @@ class _Port:
         return self._call_later(delay, lambda: watch.under(cause, action))
 
 
-class _Watched(Broker):
-    def __init__(self, watch: Involvement, node: NodeId, epoch: int, config, env, decode) -> None:
-        super().__init__(node, epoch, config, _Port(watch, env), decode)
-        self._watch = watch
+class _Channels(Links):
+    """Channels that note what is queued in them, once they have `watch`."""
 
-    # ---- what is sent, and what comes ----------------------------------------------------------------
+    watch: Involvement
+
     def send(self, links: Sequence[LinkId], message: wire.Message) -> None:
         if type(message) is wire.Event:
             super().send(links, message)
             return
-        before = [self.links.sent_position(link) for link in links]
+        before = [self.sent_position(link) for link in links]
         super().send(links, message)
         for link, position in zip(links, before):
-            after = self.links.sent_position(link)
+            after = self.sent_position(link)
             if after != position:  # else it found no room
-                self._watch.queued(link, self.me.node, after)
+                self.watch.queued(link, self._me, after)
 
+
+class _Watched(Broker):
+    channels = _Channels
+
+    def __init__(self, watch: Involvement, node: NodeId, epoch: int, config, env, decode) -> None:
+        super().__init__(node, epoch, config, _Port(watch, env), decode)
+        self._watch = self.links.watch = watch
+
+    # ---- what comes ----------------------------------------------------------------------------------
     def link_message(self, link: LinkId, message: wire.Message) -> None:
         watch, handle = self._watch, super().link_message
         if type(message) is wire.Event:
             handle(link, message)
             return
-        cause = watch.received(link, link.far_end(self.me.node), self.received_position(link))
+        cause = watch.received(link, link.far_end(self.me.node), self.links.received_position(link))
         if cause is not None and type(message) in INVOLVING:
             watch.changes[cause].add(self.me.node)
         watch.under(cause, lambda: handle(link, message))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from node import wire
 from node.filters import Filter, attributes_as_record, check_attributes, parse
 from node.ids import EventId
+from node.seams import Host, Router
 
 MAX_CLIENTS = 256
 MAX_FILTERS_PER_CLIENT = 1024
@@ -29,10 +30,10 @@ class ClientError(ValueError):
 
 
 class Clients:
-    """Calls on the core: client_subscribed, client_unsubscribed, client_published."""
-
-    def __init__(self, core) -> None:
-        self._core = core
+    def __init__(self, station: Host, routing: Router) -> None:
+        self._me = station.me
+        self._env = station.env
+        self._routing = routing
         self._deliver: dict[str, tuple[Deliver, Deliver]] = {}  # in the usual way, and late
         self._filters: dict[str, dict[bytes, Filter]] = {}
         self._bytes: dict[str, int] = {}  # of each client's filters
@@ -74,10 +75,10 @@ class Clients:
         self._check_room(client, len(wanted.key))
         own[wanted.hash] = wanted
         self._bytes[client] += len(wanted.key)
-        self._since[client, wanted.hash] = self._core.env.now()
-        self._core.env.record("subscribed", client=client, filter=str(wanted), hash=wanted.hash.hex(),
+        self._since[client, wanted.hash] = self._env.now()
+        self._env.record("subscribed", client=client, filter=str(wanted), hash=wanted.hash.hex(),
                               constraints=wanted.as_record())
-        self._core.client_subscribed(client, wanted)
+        self._routing.subscribe(client, wanted)
         return wanted
 
     def unsubscribe(self, client: str, wanted: Filter | str) -> None:
@@ -88,8 +89,8 @@ class Clients:
             return
         self._bytes[client] -= len(wanted.key)
         del self._since[client, wanted.hash]
-        self._core.env.record("unsubscribed", client=client, hash=wanted.hash.hex())
-        self._core.client_unsubscribed(client, wanted.hash)
+        self._env.record("unsubscribed", client=client, hash=wanted.hash.hex())
+        self._routing.unsubscribe(client, wanted.hash)
 
     def publish(self, client: str, attributes: Mapping[str, object], payload: bytes = b"") -> EventId:
         """Returns the event's id. Raises FilterError for attributes past the language's bounds."""
@@ -98,13 +99,12 @@ class Clients:
         attributes = dict(attributes)  # the caller may change its own
         if len(payload) > MAX_PAYLOAD:
             raise ClientError(f"payload of {len(payload)} bytes: at most {MAX_PAYLOAD}; send a reference instead")
-        me = self._core.me
         self._sequence += 1
-        name = EventId(me.node, me.epoch, self._sequence)
-        event = wire.Event(*name, self._core.env.now(), 0, attributes, payload)
-        self._core.env.record("published", client=client, event=str(name),
+        name = EventId(*self._me, self._sequence)
+        event = wire.Event(*name, self._env.now(), 0, attributes, payload)
+        self._env.record("published", client=client, event=str(name),
                               attributes=attributes_as_record(attributes), bytes=len(payload))
-        self._core.client_published(event)
+        self._routing.publish(event)
         return name
 
     def wanted_at(self, client: str, event: wire.Event) -> bool:
@@ -116,9 +116,9 @@ class Clients:
         """From the routing, or late from a recovery: the client wants this event and has not had it."""
         name = EventId(event.source, event.epoch, event.sequence)
         if self._deliver[client][recovered](event) is False:
-            self._core.env.record("undelivered", client=client, event=str(name))
+            self._env.record("undelivered", client=client, event=str(name))
             return
-        self._core.env.record("delivered", client=client, event=str(name), hops=event.hops,
+        self._env.record("delivered", client=client, event=str(name), hops=event.hops,
                               published=event.published, recovered=recovered)
 
     def _check_room(self, client: str, size: int) -> None:
@@ -137,5 +137,5 @@ class Clients:
             raise ClientError(f"client {client!r} is not attached: attach it first") from None
 
     def _refuse(self, what: str, limit: int) -> None:
-        self._core.env.record("refused", what=what, limit=limit)
+        self._env.record("refused", what=what, limit=limit)
         raise ClientError(f"{what}: the node holds at most {limit}")

@@ -250,8 +250,8 @@ class _Connection:
             while not told:
                 for link in routing.links:
                     if link not in asked and not routing.holds_back(link):
-                        asked[link] = self._broker.sent_position(link)
-                told = all(link in asked and self._broker.acknowledged_position(link) >= asked[link]
+                        asked[link] = self._broker.links.sent_position(link)
+                told = all(link in asked and self._broker.links.acknowledged_position(link) >= asked[link]
                            for link in routing.links)
                 if not told:
                     await trio.sleep(SETTLE_POLL)

@@ -5,43 +5,43 @@ acknowledged; nobody repeats it end to end, so it may get lost, and whoever wait
 """
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from node import wire
-from node.ids import NodeId, Peer
+from node.ids import Peer
 from node.parts import Parts
+from node.seams import CourierNotices, HopMessages, Host, OneHop, Route
 
 
 class Courier:
-    """Upcall to the core: `routed_message(route, message)`. Services used: `relay_to`, `dropped`."""
+    def __init__(self, station: Host, relay: OneHop, notices: CourierNotices) -> None:
+        self._station = station
+        self._me = station.me.node
+        self._relay = relay
+        self._notices = notices
+        self._parts = Parts(station.env.now, lambda: station.dropped("incomplete"))
+        self.relayed_messages: HopMessages = {wire.Routed: self._routed}
 
-    def __init__(self, core) -> None:
-        self._core = core
-        self._parts = Parts(core.env.now, lambda: core.dropped("incomplete"))
-        self.relayed_messages: dict[type, Callable] = {wire.Routed: self._routed}
-
-    def send(self, route: tuple[NodeId, ...], message: wire.Message) -> None:
+    def send(self, route: Route, message: wire.Message) -> None:
         """From this node, the first of the route, to the last."""
         for part in self._parts.cut(message):
             self._pass_on(1, wire.Routed(route, part))
 
     def _pass_on(self, at: int, message: wire.Routed) -> None:
-        self._core.relay_to(message.route[at], message, lambda: self._core.dropped("not_relayed"))
+        self._relay.send(message.route[at], message, lambda: self._station.dropped("not_relayed"))
 
     def _routed(self, sender: Peer, message: wire.Routed) -> None:
-        route, me = tuple(message.route), self._core.me.node
+        route, me = tuple(message.route), self._me
         at = route.index(me) if me in route else 0
         if at == 0 or route[at - 1] != sender.node or len(set(route)) != len(route):
-            self._core.dropped("bad_route")
+            self._station.dropped("bad_route")
         elif at + 1 < len(route):
             self._pass_on(at + 1, message)
         elif type(message.message) is wire.Part:
             try:
                 whole = self._parts.put(route[0], message.message)
             except wire.Malformed as error:
-                self._core.dropped(error.reason)
+                self._station.dropped(error.reason)
                 return
             if whole is not None:
-                self._core.routed_message(route, whole)
+                self._notices.routed_message(route, whole)
         else:
-            self._core.routed_message(route, message.message)
+            self._notices.routed_message(route, message.message)

@@ -16,7 +16,7 @@ from typing import Any
 import trio
 
 from node import wire
-from node.broker import DATAGRAMS, Broker
+from node.broker import Broker
 from node.control import Control, ControlError
 from node.ids import Epoch
 from node.journal import JournaledBroker
@@ -26,6 +26,7 @@ from node.shell.epoch import default_state, next_epoch
 from node.shell.locks import Held, Lock
 from node.shell.logs import FieldRecords, Journal, Records
 from node.shell.radio import Radio
+from node.station import DATAGRAMS
 
 FLUSH = 0.5  # s between two writes of the records
 CLOCK = 60.0  # s between two records of the wall clock

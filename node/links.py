@@ -16,6 +16,7 @@ from node import wire
 from node.airtime import broadcast_is_cheaper
 from node.channel import PIECE, SEQUENCES, SPAN, Channel, Flight, Parcel
 from node.ids import EventId, LinkId, NodeId, Peer
+from node.seams import HopMessages, LinkNotices, Neighborhood, Radio
 
 # bytes of messages in one datagram; more than 23 of them take two bytes to count
 BODY = wire.MAX_DATAGRAM - wire.overhead(b"some secret") - 2
@@ -34,19 +35,15 @@ Item = tuple[wire.Message, int, list[Send]]  # a message on its way out, its siz
 
 
 class Links:
-    """All channels of a node.
+    """All channels of a node."""
 
-    Upcalls to the core: `link_message(link, message)`, `link_failed(link, reason)` (reason channel: no
-    acknowledgement for `channel_give_up`; reset: the far end knows no such link; overflow: a message that is
-    not an event found the queue full; malformed: what came cannot be put together), `link_pending(link)` and
-    `link_heard(link)`. Services used: `broadcast`, `unicast`, `two_way()`, `dropped(reason)`.
-    """
-
-    def __init__(self, core) -> None:
-        self._core = core
-        self._env = core.env
-        self._config = core.config
-        self._me: NodeId = core.me.node
+    def __init__(self, station: Radio, neighbors: Neighborhood, notices: LinkNotices) -> None:
+        self._station = station
+        self._env = station.env
+        self._config = station.config
+        self._me = station.me.node
+        self._neighbors = neighbors
+        self._notices = notices
         self._channels: dict[tuple[NodeId, int], Channel] = {}  # by far end and nonce
         self._links: dict[LinkId, Channel] = {}
         self._ready: dict[Channel, None] = {}  # with something to send at the end of this instant
@@ -55,11 +52,11 @@ class Links:
         self._once: dict[Parcel, list[Channel]] = {}  # to be sent at the end of this instant, and that is all
         self._once_bytes = 0
         self._resets: dict[tuple[NodeId, int], float] = {}
-        self.hop_messages: dict[type, Callable] = {
+        self.hop_messages: HopMessages = {
             wire.Data: self._data, wire.Fragment: self._data, wire.Ack: self._ack, wire.Reset: self._reset,
             wire.Once: self._once_received}
 
-    # ---- the core's operations --------------------------------------------------------------
+    # ---- what others ask --------------------------------------------------------------
     def open(self, link: LinkId, progress: Callable[[], object] | None = None) -> None:
         """Begin a channel at sequence number 0; harmless when it is open. `progress()` is called at each
         acknowledgement that tells something new."""
@@ -197,7 +194,7 @@ class Links:
         """Who of its addressees share a transmission: all (by broadcast), or nobody."""
         if len(sends) > 1 and self._config.multicast:
             missing = [channel.missing for channel, _ in sends]
-            bystanders = max(len(self._core.two_way()) - len(sends), 0)
+            bystanders = max(len(self._neighbors.two_way) - len(sends), 0)
             if broadcast_is_cheaper(parcel.size + ENVELOPE + ADDRESSEE * len(sends), missing, bystanders,
                                     self._config.base_rate, self._config.data_rate):
                 most = min(ADDRESSEES, (BODY - ENVELOPE - parcel.size) // ADDRESSEE)
@@ -245,9 +242,9 @@ class Links:
 
     def _hand_over(self, addressees: tuple[NodeId, ...], batch: list[wire.Message]) -> None:
         if len(addressees) > 1:
-            self._core.broadcast(*batch)
+            self._station.broadcast(*batch)
         else:
-            self._core.unicast(addressees[0], *batch)
+            self._station.unicast(addressees[0], *batch)
 
     # ---- time -------------------------------------------------------------------------------
     def _set_timer(self, channel: Channel) -> None:
@@ -287,7 +284,7 @@ class Links:
         if channel.closed:
             return
         channel.closed = True
-        self._core.link_failed(channel.link, reason)
+        self._notices.link_failed(channel.link, reason)
 
     # ---- receiving --------------------------------------------------------------------------
     def _data(self, sender: Peer, message: wire.Data | wire.Fragment) -> None:
@@ -298,7 +295,7 @@ class Links:
                 if channel is not None and not channel.closed:
                     self._arrived(channel, sequence, message)
                 elif channel is not None:
-                    self._core.dropped("dead_link")  # it has failed just now
+                    self._station.dropped("dead_link")  # it has failed just now
                 return
 
     def _once_received(self, sender: Peer, message: wire.Once) -> None:
@@ -306,20 +303,20 @@ class Links:
             if node == self._me:
                 channel = self._channels.get((sender.node, nonce)) or self._unknown(sender, nonce)
                 if type(message.message) not in LOOSE:
-                    self._core.dropped("misplaced")  # beside the channel nothing else keeps its order
+                    self._station.dropped("misplaced")  # beside the channel nothing else keeps its order
                 elif channel is not None and not channel.closed:
-                    self._core.link_message(channel.link, message.message)
+                    self._notices.link_message(channel.link, message.message)
                 elif channel is not None:
-                    self._core.dropped("dead_link")
+                    self._station.dropped("dead_link")
                 return
 
     def _unknown(self, sender: Peer, nonce: int) -> Channel | None:
         """A message of a link that is not open: it may be just about to open, else it is dead."""
         link = LinkId.between(self._me, sender.node, nonce)
-        if self._core.link_pending(link):
-            self._core.link_heard(link)
+        if self._notices.link_pending(link):
+            self._notices.link_heard(link)
             return self._links.get(link)  # still none: the far end sends it again
-        self._core.dropped("dead_link")
+        self._station.dropped("dead_link")
         now = self._env.now()
         key = (sender.node, nonce)
         if now - self._resets.get(key, -RESET_PAUSE) < RESET_PAUSE:
@@ -329,7 +326,7 @@ class Links:
             if len(self._resets) >= RESETS:
                 return None
         self._resets[key] = now
-        self._core.unicast(sender.node, wire.Reset(nonce))
+        self._station.unicast(sender.node, wire.Reset(nonce))
         return None
 
     def _arrived(self, channel: Channel, sequence: int, message: wire.Data | wire.Fragment) -> None:
@@ -340,12 +337,12 @@ class Links:
                 try:
                     inner = self._assemble(channel, content)
                 except ValueError:
-                    self._core.dropped("malformed")
+                    self._station.dropped("malformed")
                     self._fail(channel, "malformed")
                     return
                 if inner is None:
                     continue
-            self._core.link_message(channel.link, inner)
+            self._notices.link_message(channel.link, inner)
             if channel.closed:
                 return
         if channel.ack_now:

@@ -4,169 +4,39 @@ cugola-murphy-picco-mobile-environment, section 5.1.1 (neighbors are known by be
 design's: only two-way links count, a lossy link does not flap, a new epoch replaces the old session at once.
 
 A neighbor comes up when `hello_up` of its last `hello_window` beacons arrived and the latest of them lists
-us. It goes down when nothing at all was heard of it for as long as `patience` beacons take. On a link that
-loses 30 % three beacons in a row are missed every minute or two, so a fixed count would flap; the count
-follows the loss that the gaps in the beacons' sequence numbers show, between `hello_losses` and
-PATIENCE_MOST, such that a run of that length is rarer than RUN_ODDS a beacon. tests/node/test_neighbors.py
-holds what follows from that: a link that loses nothing is missed 2.4 to 3.1 beacons after it vanished in the
-mean, a lossy one after PATIENCE_MOST + 1 at most, and at 2, 10 and 30 % of loss an end flaps no more than 15
-times in 360,000 beacons.
-
-A tree cannot wait for that long. After fewer beacons, `suspicion` of them, the core is told once that the
-neighbor is suspected, and the tree asks over its link (node/trees/maodv.py). One missed beacon suffices where
-few get lost; on a lossy link more are waited for, so that no answer is as rare there as silence.
+us. How long it may be silent before it is suspected, and gone, is in `neighbor`.
 """
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
-from node import relay, wire
+from node import wire
 from node.environment import Timer
 from node.ids import Epoch, NodeId, Peer
+from node.neighbor import BEACONS, Neighbor
 from node.rhythm import Rhythm
+from node.seams import HopMessages, NeighborNotices, Radio
 
 PEERS = 256  # lives of nodes remembered; more are turned away
 LISTED = 64  # of them named by one beacon
 DIGESTS = 16  # likewise
-REPLAY_WINDOW = 64  # counters behind the newest that are still told apart
-BEACONS = 16  # beacons remembered a neighbor
 FORGET = 600.0  # s of silence after which a life is no longer remembered
 STRANGE = 4  # datagrams of a superseded life that make a second living node of the same id
 CONFLICT_PAUSE = 60.0  # s between two records of one conflict
 
-PROBES = len(relay.WAITS)  # tries of the question whether a silent neighbor is there
-RUN_ODDS = 2e-5  # probability a beacon of a run of losses that ends a living neighbor
-PATIENCE_MOST = 10  # beacons
-PRIOR_LOSS, PRIOR_BEACONS = 0.3, 2  # what is assumed of a link before its first beacon, and how firmly
-LOSS_MEMORY = 64  # beacons over which the loss is averaged
-
 BODY = wire.MAX_DATAGRAM - wire.overhead(b"some secret")  # bytes that a beacon may take
 HELLO_BYTES, HEARD_BYTES, DIGEST_BYTES = 43, 11, 27  # at most: the fixed fields, one entry of each list
 
-REPLAY_MASK = (1 << REPLAY_WINDOW) - 1
-BEACON_MASK = (1 << BEACONS) - 1
-
-
-def suspicion(loss: float) -> int:
-    """Beacons in a row to miss before a neighbor whose beacons get lost with probability `loss` is asked
-    whether it is there: the fewest after which a living one is called gone no more often than by `patience`.
-
-    A question and its answer are lost together if all of PROBES tries fail, each of them two datagrams.
-    """
-    unanswered = (1 - (1 - loss) ** 2) ** PROBES
-    missed = 1
-    while missed < PATIENCE_MOST and loss ** missed * unanswered > RUN_ODDS:
-        missed += 1
-    return missed
-
-
-def patience(loss: float, least: int) -> int:
-    """Beacons in a row to miss before a neighbor whose beacons get lost with probability `loss` is gone.
-
-    The smallest n with loss**n <= RUN_ODDS, between `least` and PATIENCE_MOST (or `least` if that is more).
-    """
-    if loss <= 0.0:
-        return least
-    if loss >= 1.0:
-        return max(least, PATIENCE_MOST)
-    return max(least, min(PATIENCE_MOST, math.ceil(math.log(RUN_ODDS) / math.log(loss))))
-
-
-class Neighbor:
-    """What is known of one life of one node in range."""
-
-    __slots__ = (
-        "beacons",
-        "counter",
-        "heard_at",
-        "interval",
-        "loss",
-        "newest",
-        "patience",
-        "peer",
-        "samples",
-        "seen",
-        "sequence",
-        "since",
-        "strange",
-        "suspected_at",
-        "suspicion",
-        "timer",
-        "two_way",
-        "unlisted",
-    )
-
-    def __init__(self, peer: Peer, counter: int, now: float, interval: float) -> None:
-        self.peer = peer
-        self.since = now
-        self.counter = counter  # the highest of its datagrams
-        self.seen = 1  # bit i: the datagram `counter - i` has come
-        self.newest = True  # the datagram being handled is the highest so far
-        self.heard_at = now
-        self.strange = 0  # datagrams of another life under the same id, or far behind the counter
-        self.interval = interval
-        self.two_way = False
-        self.timer: Timer | None = None
-        self.suspected_at = now  # when it had last been heard, at the last suspicion
-        self.forget_beacons()
-
-    def forget_beacons(self) -> None:
-        """Begin anew, as if no beacon had ever come."""
-        self.sequence: int | None = None  # of the latest beacon
-        self.beacons = 0  # bit i: beacon `sequence - i` has come
-        self.loss = PRIOR_LOSS
-        self.samples = PRIOR_BEACONS
-        self.unlisted = 0  # latest beacons in a row that do not list us
-        self.patience = PATIENCE_MOST * self.interval  # s of silence until it is gone
-        self.suspicion = self.patience  # s of silence until it is asked
-
-    def beacon(self, sequence: int, interval: float, least: int) -> None:
-        """Count a beacon, and the ones missed before it."""
-        gap = 1 if self.sequence is None else min(sequence - self.sequence, BEACONS)
-        for missed in range(gap - 1, -1, -1):
-            self.samples = min(self.samples + 1, LOSS_MEMORY)
-            self.loss += ((1.0 if missed else 0.0) - self.loss) / self.samples
-        self.beacons = (self.beacons << gap | 1) & BEACON_MASK
-        self.sequence = sequence
-        self.interval = interval
-        # a quarter more, because the beacons jitter
-        self.patience = (patience(self.loss, least) + 0.25) * interval
-        self.suspicion = (suspicion(self.loss) + 0.25) * interval
-
-    def accepts(self, counter: int) -> bool:
-        """Slide the window over this life's datagrams; False for one that has come before."""
-        ahead = counter - self.counter
-        if ahead > 0:
-            self.seen = (self.seen << ahead | 1) & REPLAY_MASK if ahead < REPLAY_WINDOW else 1
-            self.counter = counter
-            self.newest = True
-            return True
-        self.newest = False
-        bit = 1 << -ahead if ahead > -REPLAY_WINDOW else 0
-        if not bit:
-            self.strange += 1
-            return False
-        if self.seen & bit:
-            return False
-        self.seen |= bit
-        return True
-
 
 class Neighbors:
-    """The neighbor set of a node: sends its beacons and judges those of others.
+    """The neighbor set of a node: sends its beacons and judges those of others."""
 
-    Upcalls to the core: `neighbor_up(peer)`, `neighbor_down(peer, reason)` with reason silent, one_way,
-    restarted or channel, `suspected(peer)`, once a silence, and `hello_received(peer, hello)` for beacons of
-    two-way neighbors.
-    Services of the core used: `broadcast`, `tree_status()`, `digests()`, `counter`.
-    """
-
-    def __init__(self, core) -> None:
-        self._core = core
-        self._env = core.env
-        self._config = core.config
-        self._me: Peer = core.me
+    def __init__(self, station: Radio, notices: NeighborNotices) -> None:
+        self._station = station
+        self._env = station.env
+        self._config = station.config
+        self._me = station.me
+        self._notices = notices
         self._table: dict[NodeId, Neighbor] = {}
         self._conflicts: dict[NodeId, float] = {}  # id -> when last recorded
         self._refusing_until = -math.inf
@@ -178,7 +48,7 @@ class Neighbors:
         self._rhythm = Rhythm(self._env)
         self._window = (1 << min(self._config.hello_window, BEACONS)) - 1
         self.two_way: dict[NodeId, Peer] = {}
-        self.hop_messages: dict[type, Callable] = {wire.Hello: self._hello}
+        self.hop_messages: HopMessages = {wire.Hello: self._hello}
 
     # ---- inputs -----------------------------------------------------------------------------
     def start(self) -> None:
@@ -221,7 +91,7 @@ class Neighbors:
             # one of our own that came back is no twin's, several are: a copied card has our epoch, too, and begins
             # to count as we did; a higher counter cannot be our own
             self._strange += 1
-            if sender.epoch != self._me.epoch or counter > self._core.counter or self._strange >= STRANGE:
+            if sender.epoch != self._me.epoch or counter > self._station.counter or self._strange >= STRANGE:
                 self._strange = 0
                 self._conflict(sender.node, self._me.epoch, sender.epoch)
             return False
@@ -281,11 +151,11 @@ class Neighbors:
         interval = config.hello_interval * self._env.random.uniform(0.9, 1.1)
         self._timer = self._env.call_later(self._rhythm.next(interval), self._beacon)
         self._sequence += 1
-        digests = tuple(self._core.digests()[:DIGESTS])
+        digests = tuple(self._notices.digests()[:DIGESTS])
         room = (BODY - HELLO_BYTES - DIGEST_BYTES * len(digests)) // HEARD_BYTES
         heard, hearing = self._listing(min(LISTED, room))
-        status = self._core.tree_status()
-        self._core.broadcast(wire.Hello(
+        status = self._notices.tree_status()
+        self._station.broadcast(wire.Hello(
             sequence=self._sequence, interval=min(round(config.hello_interval * 1000), 0xFFFF),
             heard=tuple(heard), hearing=hearing, leader=status.leader, depth=min(status.depth, 0xFF),
             seeking=status.seeking, digests=digests))
@@ -321,7 +191,7 @@ class Neighbors:
         elif listed and (entry.beacons & self._window).bit_count() >= self._config.hello_up:
             self._up(entry)
         if entry.two_way:
-            self._core.hello_received(sender, hello)
+            self._notices.hello_received(sender, hello)
 
     def _listed(self, entry: Neighbor, hello: wire.Hello) -> bool:
         me = self._me.node
@@ -350,7 +220,7 @@ class Neighbors:
         self.two_way[entry.peer.node] = entry.peer
         self._watch(entry)
         self._env.record("neighbor_up", neighbor=entry.peer.node, epoch=entry.peer.epoch)
-        self._core.neighbor_up(entry.peer)
+        self._notices.neighbor_up(entry.peer)
 
     def _down(self, entry: Neighbor, reason: str) -> None:
         if not entry.two_way:
@@ -362,7 +232,7 @@ class Neighbors:
             entry.timer = None
         del self.two_way[entry.peer.node]
         self._env.record("neighbor_down", neighbor=entry.peer.node, epoch=entry.peer.epoch, reason=reason)
-        self._core.neighbor_down(entry.peer, reason)
+        self._notices.neighbor_down(entry.peer, reason)
 
     def _watch(self, entry: Neighbor) -> None:
         """Look again when it could be suspected or gone; moving a timer at each datagram would cost more."""
@@ -377,5 +247,5 @@ class Neighbors:
             return
         if silence >= entry.suspicion and entry.suspected_at != entry.heard_at:
             entry.suspected_at = entry.heard_at
-            self._core.suspected(entry.peer)
+            self._notices.suspected(entry.peer)
         self._watch(entry)

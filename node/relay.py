@@ -10,11 +10,12 @@ Everything is bounded: messages in flight, tries, and what is remembered of each
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from node import wire
 from node.environment import Timer
 from node.ids import Epoch, NodeId, Peer
+from node.seams import HopMessages, Neighborhood, Radio
 
 WAITS = (0.035, 0.05, 0.07, 0.1, 0.15)  # s for the acknowledgement of each try; a lost frame costs the first
 IN_FLIGHT = 128  # messages that wait for an acknowledgement
@@ -38,22 +39,23 @@ class _Flight:
 
 
 class Relay:
-    """One hop of multi-hop messages: repeated until acknowledged, handed on once.
+    """One hop of multi-hop messages: repeated until acknowledged, handed on once."""
 
-    Services of the core used: `unicast`, `two_way`, `dropped`.
-    """
-
-    def __init__(self, core) -> None:
-        self._core = core
-        self._handlers: dict[type, Callable] = {}
-        self._number = core.env.random.getrandbits(16)
+    def __init__(self, station: Radio, neighbors: Neighborhood) -> None:
+        self._station = station
+        self._env = station.env
+        self._neighbors = neighbors
+        self._handlers: HopMessages = {}
+        self._number = 0
         self._flights: dict[int, _Flight] = {}
         self._seen: OrderedDict[NodeId, tuple[Epoch, int, int]] = OrderedDict()  # epoch, highest, bits below
-        self.hop_messages: dict[type, Callable] = {wire.Relay: self._relay, wire.RelayAck: self._ack}
+        self.hop_messages: HopMessages = {wire.Relay: self._relay, wire.RelayAck: self._ack}
 
-    def add(self, handlers: Mapping[type, Callable]) -> None:
-        """Message type -> handler(sender: Peer, message), called for what comes in from two-way neighbors."""
-        self._handlers |= handlers
+    def begin(self, handlers: HopMessages) -> None:
+        """To be called once, before anything is sent: who handles what comes in from two-way neighbors. The count
+        begins anywhere, so that a past life's acknowledgements do not fit."""
+        self._handlers = handlers
+        self._number = self._env.random.getrandbits(16)
 
     def send(self, to: NodeId, message: wire.Message, failed: Failed | None = None,
              last_word: bool = False) -> None:
@@ -63,9 +65,9 @@ class Relay:
         """
         self._number = (self._number + 1) & 0xFFFFFFFF
         flight = _Flight(to, wire.Relay(self._number, message), failed)
-        if (to not in self._core.two_way() and not last_word) or len(self._flights) >= IN_FLIGHT:
+        if (to not in self._neighbors.two_way and not last_word) or len(self._flights) >= IN_FLIGHT:
             if failed is not None:
-                self._core.env.call_later(0.0, failed)
+                self._env.call_later(0.0, failed)
             return
         self._flights[self._number] = flight
         self._try(flight)
@@ -80,10 +82,10 @@ class Relay:
             self._give_up(flight)
             return
         # jitter, or two neighbors that collided once collide again
-        wait = WAITS[flight.tries] * self._core.env.random.uniform(0.85, 1.15)
+        wait = WAITS[flight.tries] * self._env.random.uniform(0.85, 1.15)
         flight.tries += 1
-        flight.timer = self._core.env.call_later(wait, lambda: self._try(flight))
-        self._core.unicast(flight.to, flight.relay)
+        flight.timer = self._env.call_later(wait, lambda: self._try(flight))
+        self._station.unicast(flight.to, flight.relay)
 
     def _give_up(self, flight: _Flight) -> None:
         if self._flights.pop(flight.relay.number, None) is None:
@@ -91,7 +93,7 @@ class Relay:
         if flight.timer is not None:
             flight.timer.cancel()
         if flight.failed is not None:
-            self._core.env.call_later(0.0, flight.failed)
+            self._env.call_later(0.0, flight.failed)
 
     def _ack(self, sender: Peer, message: wire.RelayAck) -> None:
         flight = self._flights.get(message.number)
@@ -101,14 +103,14 @@ class Relay:
         flight.timer.cancel()
 
     def _relay(self, sender: Peer, message: wire.Relay) -> None:
-        if sender.node not in self._core.two_way():
-            self._core.dropped("not_neighbor")  # no acknowledgement: it may find us two-way at the next try
+        if sender.node not in self._neighbors.two_way:
+            self._station.dropped("not_neighbor")  # no acknowledgement: it may find us two-way at the next try
             return
         handler = self._handlers.get(type(message.message))
         if handler is None:
-            self._core.dropped("misplaced")
+            self._station.dropped("misplaced")
             return
-        self._core.unicast(sender.node, wire.RelayAck(message.number))
+        self._station.unicast(sender.node, wire.RelayAck(message.number))
         if self._first(sender, message.number):
             handler(sender, message.message)
 

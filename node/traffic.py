@@ -8,6 +8,8 @@ bytes handed to UDP.
 from __future__ import annotations
 
 from node import wire
+from node.config import NodeConfig
+from node.environment import Environment
 from node.rhythm import Rhythm
 
 Counters = dict[type, list[int]]  # type -> [messages, bytes], and filters for those of _FILTERS
@@ -21,9 +23,10 @@ _FILTERS = {wire.Sub: ("filters",), wire.Unsub: ("filters",), wire.SubFlush: ("f
 class Traffic:
     """Counters since the last record."""
 
-    def __init__(self, core) -> None:
-        self._core = core
-        self._rhythm = Rhythm(core.env)
+    def __init__(self, config: NodeConfig, env: Environment) -> None:
+        self._interval = config.traffic_interval
+        self._env = env
+        self._rhythm = Rhythm(env)
         self._reset()
 
     def _reset(self) -> None:
@@ -34,17 +37,17 @@ class Traffic:
         self._datagrams_received = 0
 
     def start(self) -> None:
-        self._core.env.call_later(self._rhythm.begin(self._core.config.traffic_interval), self._tick)
+        self._env.call_later(self._rhythm.begin(self._interval), self._tick)
 
     def _tick(self) -> None:
         self.report()
-        self._core.env.call_later(self._rhythm.next(self._core.config.traffic_interval), self._tick)
+        self._env.call_later(self._rhythm.next(self._interval), self._tick)
 
     def report(self) -> None:
         """Write the record, if anything happened, and begin again from zero."""
         if not (self._datagrams_sent or self._datagrams_received or self._dropped):
             return
-        self._core.env.record("traffic", sent=_rows(self._sent), received=_rows(self._received),
+        self._env.record("traffic", sent=_rows(self._sent), received=_rows(self._received),
                               dropped=[{"reason": reason, "datagrams": count}
                                        for reason, count in sorted(self._dropped.items())],
                               datagrams_sent=self._datagrams_sent,

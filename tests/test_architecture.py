@@ -29,6 +29,13 @@ MAY_READ = {"analysis": "node.schema"}  # the one package of a room that it does
 NODE_LIBRARIES = {"cbor2"}
 NODE_EDGES = {"node/daemon.py", "node/control.py", "node/client.py", "node/roaming/client.py",  # the shell: trio, sockets and the clock
               *(f"node/shell/{name}.py" for name in ("epoch", "interface", "logs", "radio"))}
+# Within the node: its parts, and what a part may import besides its own package. The cores, which know the parts, are
+# node/broker.py and node/roaming/device.py. See node/seams.py.
+PARTS = ("clients", "courier", "links", "neighbors", "relay", "trees/", "routing/", "reconcile/", "recovery/", "roaming/")
+CORES = {"node/broker.py", "node/roaming/device.py", "node/roaming/client.py"}
+NOUNS = {"node", "node.airtime", "node.channel", "node.config", "node.environment", "node.filters", "node.ids",
+         "node.neighbor", "node.parts", "node.reconcile", "node.recovery", "node.rhythm", "node.routing.duplicates",
+         "node.routing.table", "node.seams", "node.trees", "node.wire"}
 OUTSIDE_WORLD = {"asyncio", "multiprocessing", "select", "selectors", "signal", "socket", "subprocess", "threading",
                  "time", "trio", "datetime", "secrets", "uuid"}
 BEFORE_THE_ENVIRONMENT = {"cli/bootstrap.py", "cli/debian.py", "cli/java.py"}  # run by a bare Python
@@ -129,6 +136,58 @@ def test_a_node_has_no_way_out_but_its_environment():
             if isinstance(item, ast.Attribute) and ast.unparse(item).startswith("random."):
                 if ast.unparse(item).split(".")[1] != "Random":
                     wrong.append(f"{short(path)}:{item.lineno} uses {ast.unparse(item)}")
+    assert not wrong
+
+
+def parts() -> list[Path]:
+    return [path for path in modules("node") if short(path) not in CORES
+            and short(path).removeprefix("node/").removesuffix(".py").startswith(PARTS)]
+
+
+def test_a_part_imports_no_other_part():
+    """But for constants, which are in capitals."""
+    wrong = []
+    for path in parts():
+        own = short(path).rpartition("/")[0].replace("/", ".")
+        for item in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(item, ast.ImportFrom) or not (item.module or "").startswith("node"):
+                continue
+            given = {f"node.{alias.name}" for alias in item.names} if item.module == "node" else {item.module}
+            if own != "node" and item.module.startswith(own) or given <= NOUNS:
+                continue
+            if not all(alias.name.isupper() for alias in item.names):
+                wrong.append(f"{short(path)}:{item.lineno} imports {', '.join(sorted(given))}")
+    assert not wrong
+
+
+def protocols(room: str) -> dict[str, ast.ClassDef]:
+    return {item.name: item for path in modules(room) for item in ast.walk(ast.parse(path.read_text()))
+            if isinstance(item, ast.ClassDef) and "Protocol" in map(ast.unparse, item.bases)}
+
+
+def test_nothing_is_reached_through_what_a_part_may_call():
+    """No Protocol gives another one out, but for the world's port, which all parts have; a type checker does the rest."""
+    known, wrong = protocols("node"), []
+    for name, found in known.items():
+        for item in found.body:
+            said = item.returns if isinstance(item, ast.FunctionDef) else getattr(item, "annotation", None)
+            names = {one.id for one in ast.walk(said) if isinstance(one, ast.Name)} if said is not None else set()
+            wrong += [f"{name} gives out {one}" for one in names & set(known) - {"Environment", "Timer"}]
+    assert "Host" in known and not wrong
+
+
+def test_parts_are_constructed_with_what_is_typed():
+    wrong = []
+    for path in parts():
+        for item in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(item, ast.FunctionDef) or item.name != "__init__":
+                continue
+            for parameter in [*item.args.args[1:], *item.args.kwonlyargs]:
+                said = "" if parameter.annotation is None else ast.unparse(parameter.annotation)
+                if said in ("", "Any", "object") or parameter.arg == "core":
+                    wrong.append(f"{short(path)}:{item.lineno} is given {parameter.arg}: {said or 'anything'}")
+            if item.args.vararg or item.args.kwarg:
+                wrong.append(f"{short(path)}:{item.lineno} is given whatever there is")
     assert not wrong
 
 

@@ -1,7 +1,7 @@
 """One dispatcher: the core that the node's routing and reconciliation run in, without wire, channels or radio.
 
 cugola-frey-murphy-picco-dynamic-topology, section V-A: clients are not modeled, a dispatcher that subscribes
-has one of its own. This core offers what node/broker.py offers to these parts and no more.
+has one of its own. This core gives these parts their surroundings, as node/broker.py does.
 """
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from emulation.overlay.events import PatternTable
 from emulation.overlay.literal import Keeping, KeepingOnTimers, Literal, OnTimers, Staying
 from emulation.overlay.network import End, Network, Timer, loses
 from emulation.overlay.parameters import Parameters
-from node import wire
+from node import reconcile, recovery, wire
 from node.broker import RECONCILERS, RECOVERIES, STRATEGIES
 from node.config import NodeConfig
 from node.ids import LinkId, NodeId, Peer
 from node.recovery import Recovery
+from node.routing.duplicates import SeenEvents
+from node.routing.strategy import Surroundings
+from node.seams import Route, TreeStatus
 
 
 class Env:
@@ -64,8 +67,26 @@ def reading(parameters: Parameters) -> Reading:
     return Reading(routing, {(True, True): KeepingOnTimers, (True, False): Keeping, (False, True): OnTimers}.get((kept, timers)))
 
 
+class OutOfBand:
+    """Messages off the tree: one hop, whatever the tree is like."""
+
+    def __init__(self, network: Network, peers: list[Dispatcher]) -> None:
+        self._network, self._peers = network, peers
+
+    def send(self, route: Route, message: wire.Message) -> None:
+        network = self._network
+        if message.family == "recovery":
+            takes = network.account_recovery(message, 1)
+            if loses(network.salt(), 0, network.loss):
+                return
+        else:
+            takes = network.account(message, 1)
+        handler = self._peers[route[-1]].routed[type(message)]
+        network.call_at(network.time + takes, lambda: handler(route, message), network.cause)
+
+
 class Dispatcher:
-    quiet = True  # no records of events
+    """Both the station and the channels of its parts (`node.seams`)."""
 
     def __init__(self, node: NodeId, config: NodeConfig, network: Network, records: dict[str, int],
                  peers: list[Dispatcher], chance: random.Random, reading: Reading = AS_THE_NODE) -> None:
@@ -74,12 +95,15 @@ class Dispatcher:
         self.env = Env(network, records, chance)
         self.ends: dict[LinkId, End] = {}
         self._network = network
-        self._peers = peers
         self._bit = 1 << node
-        self.recovery: Recovery | None = RECOVERIES[config.recovery](self) if config.recovery != "none" else None
-        self.routing = (reading.routing or STRATEGIES[config.strategy])(self)
-        self.routing.table = PatternTable()
-        self.reconciler = (reading.reconciler or RECONCILERS[config.reconcile])(self)
+        courier, table, seen = OutOfBand(network, peers), PatternTable(), SeenEvents()
+        self.recovery: Recovery | None = None
+        if config.recovery != "none":
+            self.recovery = RECOVERIES[config.recovery](recovery.Surroundings(self, self, courier, table, seen, self))
+        self.routing = (reading.routing or STRATEGIES[config.strategy])(
+            Surroundings(self, self, self, self, table, seen, self.recovery, quiet=True))
+        self.reconciler = (reading.reconciler or RECONCILERS[config.reconcile])(
+            reconcile.Surroundings(self, self, courier, self.routing, table))
         self.since: dict[bytes, float] = {}  # what the client wants -> s, from when on
         parts = [self.routing, self.reconciler] + ([self.recovery] if self.recovery else [])
         self.handlers: dict[type, Callable] = {
@@ -117,18 +141,6 @@ class Dispatcher:
             heappush(heap, (at, order, end, message, cause))
         network.order = order
 
-    def relay(self, route: Sequence[NodeId], message: wire.Message) -> None:
-        """Out of band: one hop, whatever the tree is like."""
-        network, route = self._network, tuple(route)
-        if message.family == "recovery":
-            takes = network.account_recovery(message, 1)
-            if loses(network.salt(), 0, network.loss):
-                return
-        else:
-            takes = network.account(message, 1)
-        handler = self._peers[route[-1]].routed[type(message)]
-        network.call_at(network.time + takes, lambda: handler(route, message), network.cause)
-
     def deliver(self, client: str, event: wire.Event) -> None:
         event[5].got |= self._bit
 
@@ -143,18 +155,18 @@ class Dispatcher:
         text.recovered |= self._bit
         return 1
 
-    def add_link(self, link: LinkId, held: Sequence[bytes] = ()) -> None:
-        self.routing.add_link(link, held)
-
-    def remove_link(self, link: LinkId, keep: bool = False) -> None:
-        self.routing.remove_link(link, keep)
-
     def sent_position(self, link: LinkId) -> int:
         """Positions matter to the digest in beacons, of which there are none."""
         return 0
 
     def received_position(self, link: LinkId) -> int:
         return 0
+
+    def status(self) -> TreeStatus:
+        raise NotImplementedError("no strategy of the overlay asks where it stands in its tree")
+
+    def broadcast(self, *messages: wire.Message) -> None:
+        raise NotImplementedError("the overlay has no radio")
 
     def dropped(self, reason: str) -> None:
         self.env.record("dropped", reason=reason)

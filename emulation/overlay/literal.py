@@ -19,10 +19,13 @@ from collections.abc import Iterable
 from node import wire
 from node.filters import Filter
 from node.ids import LinkId
+from node.reconcile import EVERYTHING, Everything
 from node.reconcile.informed import Informed
 from node.reconcile.notified import Replacement
-from node.routing.forwarding import EVERYTHING, Everything, SubscriptionForwarding, Told
+from node.routing.forwarding import SubscriptionForwarding
+from node.routing.strategy import Surroundings
 from node.routing.table import FilterHash, Hop
+from node.routing.told import Told
 
 
 class Literal(SubscriptionForwarding):
@@ -30,8 +33,8 @@ class Literal(SubscriptionForwarding):
 
     stays = False  # whether the entries of a lost link stay in the table while they wait
 
-    def __init__(self, core) -> None:
-        super().__init__(core)
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
         self._moving = False  # entries go from the table to `pending`: nobody is told
 
     # ---- a link goes, figure 7's manageBrokenLink and unsubTimerExpires --------------------------------
@@ -107,7 +110,7 @@ class Keeping(Informed):
     that is a new end too has patterns to hold back."""
 
     def _only(self, rid: LinkId) -> list[FilterHash]:
-        hops_of = self._routing.table.hops_of
+        hops_of = self._table.hops_of
         return [wanted.hash for wanted in self._routing.kept(rid) if set(hops_of(wanted.hash)) <= {rid}]
 
     def _activate(self, link: LinkId, only: Iterable[FilterHash], cause: str) -> None:

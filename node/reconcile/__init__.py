@@ -10,15 +10,17 @@ informed and path each reuse the operations of the one before. All that they kee
 incarnation (`rid`) or by the new link's, and dies with it, so the same neighbor back within a timer is
 another matter altogether.
 
-Services of the core used: `routing`, `add_link`, `remove_link`, `send`, `relay(route, message)` (out of band,
-along a list of ids from this node to the receiver; it may get lost), `dropped`; `env` for time and records.
+What a protocol calls are its `Surroundings`, and nothing else.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Iterable, Mapping
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from node.filters import Filter
 from node.ids import LinkId, NodeId
+from node.routing.table import FilterHash, SubscriptionTable
+from node.seams import Channels, Host, LinkMessages, OffTree, RoutedMessages
 
 # reconfiguration path: near old end, ..., near new end, far new end, ..., far old end
 Path = tuple[NodeId, ...]
@@ -27,10 +29,71 @@ OLD_ENDS = ("old_near", "old_far")
 NEW_ENDS = ("new_near", "new_far")
 
 
+class Everything:
+    """Holds every filter, also those yet to come."""
+
+    def __contains__(self, key: FilterHash) -> bool:
+        return True
+
+
+EVERYTHING = Everything()
+
+
+class Links(Protocol):
+    """What every routing does with links (node/routing/strategy.py): figure 2's two operations."""
+
+    def add_link(self, link: LinkId, held: Iterable[FilterHash] | Everything = ()) -> None:
+        """A link opened: tell it all that is wanted, except the filters `held` back until `release`."""
+
+    def remove_link(self, link: LinkId, keep: bool = False) -> None:
+        """A link closed: its filters leave the table. With `keep`, what was told to others because of them is not
+        withdrawn before `let_go`."""
+
+
+class Routing(Links, Protocol):
+    """What subscription forwarding does for reconcilers besides; node/routing/forwarding.py says what each means."""
+
+    @property
+    def links(self) -> Mapping[LinkId, object]: ...
+    def is_wanted(self, link: LinkId, key: FilterHash) -> bool: ...
+    def release(self, link: LinkId, still: Iterable[FilterHash] = ()) -> None: ...
+    def kept(self, lost: LinkId) -> tuple[Filter, ...]: ...
+    def let_go(self, lost: LinkId, flush: bool = True) -> None: ...
+    def subscribed(self, link: LinkId, filters: Iterable[Filter]) -> None: ...
+    def flush(self) -> None: ...
+
+    # a FLUSH that rides on subscriptions
+    def begin_ride(self, rid: LinkId) -> None: ...
+    def end_ride(self) -> set[LinkId]: ...
+
+    # the steps of a reconfiguration path
+    def assume(self, link: LinkId, filters: Iterable[Filter], rid: LinkId) -> None: ...
+    def assured(self, link: LinkId, rid: LinkId) -> None: ...
+    def was_assumed(self, link: LinkId, filters: Iterable[Filter]) -> None: ...
+    def prune(self, link: LinkId) -> None: ...
+    def erase(self, link: LinkId, keys: Iterable[FilterHash]) -> None: ...
+    def take_withdrawn(self, link: LinkId, most: int) -> tuple[FilterHash, ...]: ...
+    def mark(self, link: LinkId) -> None: ...
+    def send_snapshot(self, link: LinkId, asked: bool = False) -> None: ...
+
+
+R_co = TypeVar("R_co", bound=Links, covariant=True)
+
+
+class Surroundings(NamedTuple, Generic[R_co]):
+    """What a protocol may call. The table is the routing's: a protocol reads it."""
+
+    station: Host
+    channels: Channels
+    courier: OffTree  # the papers' "out of band"; it may get lost
+    routing: R_co
+    table: SubscriptionTable
+
+
 class Reconciler(Protocol):
     needs: str  # trees.SUPPLIES_*: what the tree must supply
-    link_messages: dict[type, Callable]  # handler(link: LinkId, message)
-    routed_messages: dict[type, Callable]  # handler(route: Path, message), what `relay` brought
+    link_messages: LinkMessages
+    routed_messages: RoutedMessages
 
     def lost(self, link: LinkId) -> None: ...
     def gained(self, link: LinkId) -> None: ...

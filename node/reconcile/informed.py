@@ -22,9 +22,8 @@ from typing import NamedTuple
 from node import wire
 from node.environment import Timer
 from node.ids import LinkId
-from node.reconcile import OLD_ENDS, Path, crossing
+from node.reconcile import EVERYTHING, OLD_ENDS, Path, Routing, Surroundings, crossing
 from node.reconcile.notified import Notified, Replacement
-from node.routing.forwarding import EVERYTHING
 from node.routing.table import FilterHash
 from node.trees import SUPPLIES_ENDS
 
@@ -43,8 +42,8 @@ class Waiting(NamedTuple):
 class Informed(Notified):
     needs = SUPPLIES_ENDS
 
-    def __init__(self, core) -> None:
-        super().__init__(core)
+    def __init__(self, around: Surroundings[Routing]) -> None:
+        super().__init__(around)
         self._waiting: dict[LinkId, Waiting] = {}  # by the new link
         self._tagged: dict[LinkId, Timer] = {}  # by the new link: T_s
         self._overtaken: dict[LinkId, list[FilterHash]] = {}  # P of what FLUSH made an old end process
@@ -71,7 +70,7 @@ class Informed(Notified):
         if replacement is None:
             super().gained(link)
             return
-        self._await(link, replacement, self._core.config.activate_wait)
+        self._await(link, replacement, self._config.activate_wait)
         if replacement.path is None:
             self._activate(link, (), "no_path")
         elif self._me in replacement.rid[:2]:
@@ -84,7 +83,7 @@ class Informed(Notified):
         """[2] at an old end; nothing to send where it is a new end too."""
         turn = crossing(path, new)
         if turn is None or self._me not in (path[0], path[-1]):
-            self._core.dropped("bad_path")
+            self._station.dropped("bad_path")
             return
         route = path[:turn + 1] if self._me == path[0] else path[:turn:-1]
         if len(route) == 1:
@@ -93,11 +92,11 @@ class Informed(Notified):
         size = min((ROOM - ID * len(route)) // HASH, 256)
         pieces = [tuple(only[i:i + size]) for i in range(0, len(only), size)] or [()]
         for part, piece in enumerate(pieces):
-            self._core.relay(route, wire.InformedActivate(rid, part, len(pieces), piece))
+            self._courier.send(route, wire.InformedActivate(rid, part, len(pieces), piece))
 
     def _only(self, rid: LinkId) -> list[FilterHash]:
         """P: what is wanted towards the lost neighbor only."""
-        hops_of = self._routing.table.hops_of
+        hops_of = self._table.hops_of
         return [wanted.hash for wanted in self._routing.kept(rid) if not hops_of(wanted.hash)]
 
     def _process_pending(self, rid: LinkId, cause: str) -> None:
@@ -113,7 +112,7 @@ class Informed(Notified):
     def _activate_received(self, route: Path, message: wire.InformedActivate) -> None:
         rid = LinkId(*message.rid)
         if route[0] not in rid[:2] or not message.part < message.parts:
-            self._core.dropped("bad_path")
+            self._station.dropped("bad_path")
             return
         word = self._word_of(rid)
         word[message.part] = message.filters
@@ -147,7 +146,7 @@ class Informed(Notified):
             old.timer.cancel()
         timer = self._env.call_later(wait, lambda: self._activate(link, (), "timeout"))
         self._waiting[link] = Waiting(replacement, timer)
-        self._core.add_link(link, EVERYTHING)
+        self._routing.add_link(link, EVERYTHING)
 
     def _activate(self, link: LinkId, only: Iterable[FilterHash], cause: str) -> None:
         """On ACTIVATE(rId, P): steps 3 to 5."""
@@ -160,13 +159,13 @@ class Informed(Notified):
         self._env.record("link_activated", rid=str(rid), link=str(link), held=len(tagged), cause=cause)
         if tagged:
             self._tagged[link] = self._env.call_later(  # [3]
-                self._core.config.subscription_timer, lambda: self._subscription_timer_expires(link))
+                self._config.subscription_timer, lambda: self._subscription_timer_expires(link))
         self._begin_flush(rid)
         self._routing.release(link, still=tagged)  # [4]
         self._send_flush(link, waiting.replacement)  # [5]
 
     def _is_local(self, key: FilterHash) -> bool:
-        return any(type(hop) is str for hop in self._routing.table.hops_of(key))
+        return any(type(hop) is str for hop in self._table.hops_of(key))
 
     def _subscription_timer_expires(self, link: LinkId) -> None:
         """[7]: SUB for every tagged filter that is still in the table."""

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from node import wire
 from node.ids import LinkId
-from node.reconcile import NEW_ENDS, Path, crossing
+from node.reconcile import NEW_ENDS, Path, Routing, Surroundings, crossing
 from node.reconcile.timed import Timed
 from node.trees import SUPPLIES_ENDS
 
@@ -38,8 +38,8 @@ class Replacement(NamedTuple):
 class Notified(Timed):
     needs = SUPPLIES_ENDS
 
-    def __init__(self, core) -> None:
-        super().__init__(core)
+    def __init__(self, around: Surroundings[Routing]) -> None:
+        super().__init__(around)
         self._announced: OrderedDict[LinkId, Replacement] = OrderedDict()  # by the new link
         self._flushed: OrderedDict[LinkId, None] = OrderedDict()  # by rid: a FLUSH goes through a node once
         self.link_messages |= {wire.Flush: self._flush_received, wire.SubFlush: self._sub_flush_received}
@@ -72,15 +72,15 @@ class Notified(Timed):
     # ---- FLUSH ----------------------------------------------------------------------------------
     def _begin_flush(self, rid: LinkId) -> None:
         """Subscriptions follow that the FLUSH may ride on."""
-        if self._core.config.flush == "piggyback":
+        if self._config.flush == "piggyback":
             self._routing.begin_ride(rid)
 
     def _send_flush(self, link: LinkId, replacement: Replacement) -> None:
         """[3] at an end of the new link, behind its subscriptions."""
         rid, path = replacement
-        at = crossing(path, link) if path is not None and self._core.config.flush == "path" else None
+        at = crossing(path, link) if path is not None and self._config.flush == "path" else None
         if link not in self._routing.end_ride():
-            self._core.send([link], wire.Flush(rid, path if at is not None else ()))
+            self._channels.send([link], wire.Flush(rid, path if at is not None else ()))
 
     def _flush_received(self, link: LinkId, message: wire.Flush) -> None:
         rid = LinkId(*message.rid)
@@ -119,7 +119,7 @@ class Notified(Timed):
                     return  # an old end: this was the way
                 confined = [link for link in links if link.far_end(self._me) == path[onward]]
                 if confined:
-                    self._core.send(confined, wire.Flush(rid, path))
+                    self._channels.send(confined, wire.Flush(rid, path))
                     return
         if links:
-            self._core.send(links, wire.Flush(rid, ()))
+            self._channels.send(links, wire.Flush(rid, ()))

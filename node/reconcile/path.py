@@ -28,7 +28,7 @@ from collections import OrderedDict
 from node import wire
 from node.environment import Timer
 from node.ids import LinkId
-from node.reconcile import Path, crossing
+from node.reconcile import Path, Routing, Surroundings, crossing
 from node.reconcile.informed import Informed
 from node.reconcile.notified import Replacement
 from node.trees import SUPPLIES_PATH
@@ -62,8 +62,8 @@ class Course:
 class ReconfigurationPath(Informed):
     needs = SUPPLIES_PATH
 
-    def __init__(self, core) -> None:
-        super().__init__(core)
+    def __init__(self, around: Surroundings[Routing]) -> None:
+        super().__init__(around)
         self._course: Course | None = None
         # at a far old end, by rid: what informed.py would do; PATH_REFUSED that overtook the tree's notice
         self._substituted: dict[LinkId, Replacement] = {}
@@ -76,7 +76,7 @@ class ReconfigurationPath(Informed):
     # ---- the tree's notices ---------------------------------------------------------------------
     def _manage_broken_link(self, link: LinkId, wait: float, leaf_too: bool = False) -> None:
         """Also a leaf's entries wait, they are the first Padd; and for REC rather than T_u."""
-        super()._manage_broken_link(link, self._core.config.path_wait, leaf_too=True)
+        super()._manage_broken_link(link, self._config.path_wait, leaf_too=True)
 
     def lost(self, link: LinkId) -> None:
         super().lost(link)
@@ -85,7 +85,7 @@ class ReconfigurationPath(Informed):
         if course is not None and link in (course.prev, course.next):
             self._break(course, "link", None)
         elif course is not None and link == course.rid and course.last() and not course.begun:
-            self._core.send([course.prev], wire.Reserved(course.rid, ""))  # it had waited for this
+            self._channels.send([course.prev], wire.Reserved(course.rid, ""))  # it had waited for this
 
     def replaced(self, rid: LinkId, lost: LinkId, new: LinkId, path: Path | None, role: str) -> None:
         """substituteLinkTo(n, RP, rId)"""
@@ -108,7 +108,7 @@ class ReconfigurationPath(Informed):
             super().gained(link)
             return
         del self._announced[link]
-        self._await(link, replacement, self._core.config.path_wait)
+        self._await(link, replacement, self._config.path_wait)
         course = self._course
         if course is not None and course.new == link:
             self._reserve_next(course)  # it had waited for this
@@ -142,7 +142,7 @@ class ReconfigurationPath(Informed):
         if course.timer is not None:
             course.timer.cancel()
         course.timer = self._env.call_later(
-            self._core.config.path_wait, lambda: self._break(course, "timeout", None))
+            self._config.path_wait, lambda: self._break(course, "timeout", None))
 
     def _leave(self, course: Course) -> None:
         """This broker's part is over; a new link that is told nothing yet waits for ACTIVATE again."""
@@ -151,7 +151,7 @@ class ReconfigurationPath(Informed):
             self._course = None
         waiting = self._waiting.get(course.new)
         if waiting is not None:
-            self._await(course.new, waiting.replacement, self._core.config.activate_wait)
+            self._await(course.new, waiting.replacement, self._config.activate_wait)
 
     def _reserve_next(self, course: Course) -> None:
         """Pass RESERVE on; at the near new end once the new link is open."""
@@ -167,7 +167,7 @@ class ReconfigurationPath(Informed):
         if course.next is None:
             self._answer(course, "gone")
         else:
-            self._core.send([course.next], wire.Reserve(course.rid, course.new, course.path))
+            self._channels.send([course.next], wire.Reserve(course.rid, course.new, course.path))
 
     def _reserve_received(self, link: LinkId, message: wire.Reserve) -> None:
         rid, new, path = LinkId(*message.rid), LinkId(*message.new), tuple(message.path)
@@ -175,22 +175,22 @@ class ReconfigurationPath(Informed):
         turn = crossing(path, new)
         if turn is None or at == 0 or len(set(path)) != len(path) or path[at - 1] != link.far_end(self._me) \
                 or (at == turn + 1) != (link == new) or {path[0], path[-1]} != {rid.low, rid.high}:
-            self._core.send([link], wire.Reserved(rid, "unknown"))
+            self._channels.send([link], wire.Reserved(rid, "unknown"))
         elif self._course is not None:
-            self._core.send([link], wire.Reserved(rid, "busy"))
+            self._channels.send([link], wire.Reserved(rid, "busy"))
         else:
             course = self._take_part(Course(rid, new, path, at, link))
             if not course.last():
                 self._reserve_next(course)
             elif rid not in self._routing.links:
-                self._core.send([link], wire.Reserved(rid, ""))
+                self._channels.send([link], wire.Reserved(rid, ""))
 
     def _answer(self, course: Course, refused: str) -> None:
         """Pass the answer to RESERVE back; at the initiator, act on it."""
         if refused:
             self._leave(course)
         if course.prev is not None:
-            self._core.send([course.prev], wire.Reserved(course.rid, refused))
+            self._channels.send([course.prev], wire.Reserved(course.rid, refused))
         elif refused:
             self._refused(course.rid, course.new, course.path, refused)
         else:
@@ -208,7 +208,7 @@ class ReconfigurationPath(Informed):
     def _refused(self, rid: LinkId, new: LinkId, path: Path, reason: str) -> None:
         """At the initiator: go on by informed link activation, and have the far old end do the same."""
         self._env.record("path_refused", rid=str(rid), reason=reason)
-        self._core.relay(path, wire.PathRefused(rid))
+        self._courier.send(path, wire.PathRefused(rid))
         self._fall_back(rid, new, path)
 
     def _refusal_received(self, route: Path, message: wire.PathRefused) -> None:
@@ -222,7 +222,7 @@ class ReconfigurationPath(Informed):
             del self._substituted[rid]
             self._fall_back(rid, *replacement)
         else:
-            self._core.dropped("bad_path")
+            self._station.dropped("bad_path")
 
     def _fall_back(self, rid: LinkId, new: LinkId, path: Path) -> None:
         self._restart(rid)
@@ -242,7 +242,7 @@ class ReconfigurationPath(Informed):
             self._rec_astray(link, message)
         elif course.on_head():
             self._wait_on(course)
-            self._core.send([link], wire.RecAck(course.rid))  # [1c]
+            self._channels.send([link], wire.RecAck(course.rid))  # [1c]
             self._rec_on_head(course, message.add, message.remove)
         else:
             self._wait_on(course)
@@ -250,7 +250,7 @@ class ReconfigurationPath(Informed):
             if course.at == course.turn + 1:
                 self._rec_over_new_link(course, message.add)
             if not course.last():
-                self._core.send([course.next], wire.Rec(course.rid, (), ()))  # [5]
+                self._channels.send([course.next], wire.Rec(course.rid, (), ()))  # [5]
             else:
                 self._rec_at_last(course)
 
@@ -281,14 +281,14 @@ class ReconfigurationPath(Informed):
             if waiting is not None:
                 waiting.timer.cancel()
             routing.release(course.new)  # [2]
-        self._core.send([course.next], wire.Rec(rid, add, withdrawn))  # [1b], [3]
+        self._channels.send([course.next], wire.Rec(rid, add, withdrawn))  # [1b], [3]
         routing.mark(course.next)
         if prev is not None:
             routing.mark(prev)
 
     def _rec_over_new_link(self, course: Course, add) -> None:
         """On the far new end: of Padd, what nobody here wants is unsubscribed [4]; the rest is storedPadd."""
-        self._core.send([course.new], wire.RecAck(course.rid))
+        self._channels.send([course.new], wire.RecAck(course.rid))
         self._routing.was_assumed(course.new, add)
         self._routing.prune(course.new)
         self._routing.flush()
@@ -303,14 +303,14 @@ class ReconfigurationPath(Informed):
             self._finish(course)  # [7] FLUSH to self
             return
         self._leave(course)
-        if self._core.config.flush == "path":
-            self._core.send([course.prev], wire.Flush(course.rid, course.path))  # [7]
+        if self._config.flush == "path":
+            self._channels.send([course.prev], wire.Flush(course.rid, course.path))  # [7]
         else:
             self._spread_flush(course.rid, (), None)  # [7]
 
     def _rec_astray(self, link: LinkId, message: wire.Rec) -> None:
         """REC of a path that was given up here: what its sender assumes is put right at once."""
-        self._core.send([link], wire.RecAck(message.rid))
+        self._channels.send([link], wire.RecAck(message.rid))
         self._routing.was_assumed(link, message.add)
         self._routing.erase(link, message.remove)
         self._routing.prune(link)
@@ -362,7 +362,7 @@ class ReconfigurationPath(Informed):
         links = [link for link in (course.prev, course.next) if link in self._routing.links]
         onward = [link for link in links if link != teller]
         if onward:
-            self._core.send(onward, wire.Broken(course.rid, course.begun))
+            self._channels.send(onward, wire.Broken(course.rid, course.begun))
         self._restart(course.rid)
         if course.begun:
             self._activate(course.new, (), "broken")

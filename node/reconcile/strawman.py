@@ -6,28 +6,30 @@ lost and a new link belong together.
 """
 from __future__ import annotations
 
-from node.ids import LinkId, NodeId
+from node.ids import LinkId
+from node.reconcile import Links, Path, Surroundings
+from node.seams import LinkMessages, RoutedMessages
 from node.trees import SUPPLIES_LINKS
 
 
 class Strawman:
     needs = SUPPLIES_LINKS
 
-    def __init__(self, core) -> None:
-        self._core = core
-        self.link_messages: dict[type, object] = {}
-        self.routed_messages: dict[type, object] = {}
+    def __init__(self, around: Surroundings[Links]) -> None:
+        self._routing = around.routing
+        self.link_messages: LinkMessages = {}
+        self.routed_messages: RoutedMessages = {}
 
     def lost(self, link: LinkId) -> None:
         """removeLinkTo(n): processUnsubFrom(n, p) for every entry of the link."""
-        self._core.remove_link(link)  # [1]
+        self._routing.remove_link(link)  # [1]
 
     def gained(self, link: LinkId) -> None:
         """addLinkTo(n): SUB(p) for every filter in the table."""
-        self._core.add_link(link)  # [2]
+        self._routing.add_link(link)  # [2]
 
     def replaced(self, rid: LinkId, lost: LinkId, new: LinkId,
-                 path: tuple[NodeId, ...] | None, role: str) -> None:
+                 path: Path | None, role: str) -> None:
         """Steps 1 and 2 did all there is to do, in whatever order they came."""
 
     def abandoned(self, rid: LinkId) -> None:

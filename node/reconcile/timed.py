@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from node.environment import Timer
 from node.ids import LinkId
-from node.reconcile import Path
+from node.reconcile import Path, Routing, Surroundings
+from node.seams import LinkMessages, RoutedMessages
 from node.trees import SUPPLIES_LINKS
 
 MAX_PENDING = 64  # lost links that wait; beyond them the oldest is processed
@@ -30,22 +31,21 @@ class Pending(NamedTuple):
 class Timed:
     needs = SUPPLIES_LINKS
 
-    def __init__(self, core) -> None:
-        self._core = core
-        self._env = core.env
-        self._routing = core.routing
-        self._me = core.me.node
+    def __init__(self, around: Surroundings[Routing]) -> None:
+        self._station, self._channels, self._courier, self._routing, self._table = around
+        self._env, self._config = self._station.env, self._station.config
+        self._me = self._station.me.node
         self._pending: dict[LinkId, Pending] = {}  # by the lost link, which is the reconfiguration's id
-        self.link_messages: dict[type, object] = {}
-        self.routed_messages: dict[type, object] = {}
+        self.link_messages: LinkMessages = {}
+        self.routed_messages: RoutedMessages = {}
 
     def lost(self, link: LinkId) -> None:
         """removeLinkTo(n)"""
-        self._manage_broken_link(link, self._core.config.unsubscription_timer)
+        self._manage_broken_link(link, self._config.unsubscription_timer)
 
     def gained(self, link: LinkId) -> None:
         """addLinkTo(n): SUB(p) for every filter in the table, which holds nothing of lost links."""
-        self._core.add_link(link)  # [2]
+        self._routing.add_link(link)  # [2]
 
     def replaced(self, rid: LinkId, lost: LinkId, new: LinkId, path: Path | None, role: str) -> None:
         """This protocol does not look at how a lost and a new link belong together."""
@@ -58,7 +58,7 @@ class Timed:
 
         A leaf dispatcher has nobody to send unsubscriptions to, and nothing to defer."""
         leaf = all(other == link for other in self._routing.links)
-        self._core.remove_link(link, keep=leaf_too or not leaf)
+        self._routing.remove_link(link, keep=leaf_too or not leaf)
         kept = len(self._routing.kept(link))
         if not kept or link in self._pending:
             return
@@ -75,7 +75,7 @@ class Timed:
         pending = self._pending.get(rid)
         if pending is not None:
             pending.timer.cancel()
-            left = pending.since + self._core.config.unsubscription_timer - self._env.now()
+            left = pending.since + self._config.unsubscription_timer - self._env.now()
             self._pending[rid] = pending._replace(timer=self._start(rid, max(left, 0.0)))
 
     def _process_pending(self, rid: LinkId, cause: str) -> None:

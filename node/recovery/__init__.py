@@ -4,20 +4,8 @@ costa-epidemic-reliability, sections 4 and 5. Four algorithms behind one interfa
 pseudo-code of figures 2 and 3: push, subscriber_pull, publisher_pull, and combined (at each round one of the two
 pulls). The parts that they share are a noun each: cache, lost, counters, answers, interval, digest.
 
-**What the core calls** is the Protocol below. A core without recovery has `recovery = None`.
-
-**What a recovery calls of the core**, and nothing else, so that any core that offers it will do:
-
-    me, config, env            as all parts have them (env: now, random, call_later, record)
-    routing.table              hops_of, filter, match, matching, filters_of; iteration
-    routing.links              the tree links that are open
-    routing.is_seen(id)        whether an event with this EventId came here over the tree, or began here
-    send(links, message)       over tree links: gossip, counters. May get lost
-    relay(route, message)      off the tree along ids, this node's first; may get lost. A neighbor is a route of two
-    deliver_recovered(event)   to the local clients that want the event and wanted it when it was published; how many
-    dropped(reason)            count something that was turned away
-
-It never sees a datagram, a link's channel or the radio. Radio, simulator and the papers' overlay differ in how they
+**What others call** is the Protocol `Recovery`. **What a recovery calls** are its `Surroundings`, and nothing else, so
+that any core that offers them will do. It never sees a datagram, a link's channel or the radio. Radio, simulator and the papers' overlay differ in how they
 carry these messages and lose them, and in nothing else.
 
 **Where events are tagged.** A pull needs of the publisher what figure 3 needs: a sequence number for each pattern that
@@ -27,21 +15,34 @@ Local clients get plain EVENTs always.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from node import wire
 from node.filters import Filter
 from node.ids import LinkId
+from node.routing.duplicates import SeenEvents
+from node.routing.table import SubscriptionTable
+from node.seams import Channels, Host, LateDelivery, LinkMessages, OffTree, RoutedMessages
 
 ALGORITHMS = ("push", "subscriber_pull", "publisher_pull", "combined")  # besides "none"
 EVICTIONS = ("fifo", "random")
 
 
+class Surroundings(NamedTuple):
+    """What a recovery may call. The table and the memory of events are the routing's: it reads them."""
+
+    station: Host
+    channels: Channels  # gossip and counters, over tree links. May get lost
+    courier: OffTree  # may get lost. A neighbor is a route of two
+    table: SubscriptionTable
+    seen: SeenEvents  # what came here over the tree, or began here
+    delivery: LateDelivery
+
+
 class Recovery(Protocol):
     tags: bool  # whether it needs events tagged at their source; then covering, which hides filters there, is refused
-    link_messages: dict[type, Callable]  # handler(link: LinkId, message), what came over a tree link
-    routed_messages: dict[type, Callable]  # handler(route, message), what `relay` brought; this node is the route's last
+    link_messages: LinkMessages
+    routed_messages: RoutedMessages
 
     def start(self) -> None:
         """This life begins: gossip rounds run from here on."""

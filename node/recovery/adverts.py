@@ -11,6 +11,8 @@ from __future__ import annotations
 from node import wire
 from node.ids import LinkId
 from node.recovery.counters import Counter, Numbers
+from node.routing.table import SubscriptionTable
+from node.seams import Channels, Host
 
 SOON = 0.25  # gossip intervals until what a link does not know is told
 FILTERS, SOURCES = 32, 64  # in one message (schema/messages.toml)
@@ -19,10 +21,11 @@ MESSAGES = 8  # to one link at once
 
 
 class Adverts:
-    """Services of the core used: `routing.table`, `routing.links`, `send`; `env` for time."""
-
-    def __init__(self, core, numbers: Numbers) -> None:
-        self._core = core
+    def __init__(self, station: Host, channels: Channels, table: SubscriptionTable, numbers: Numbers) -> None:
+        self._env = station.env
+        self._interval = station.config.gossip_interval  # s
+        self._channels = channels
+        self._table = table
         self._numbers = numbers
         self._due: dict[LinkId, dict[Counter, None]] = {}
         self._timer = None
@@ -37,13 +40,13 @@ class Adverts:
 
     def grown(self, counter: Counter, arrival: LinkId | None, soon: bool) -> None:
         """A number is higher than it was: tell all who want it but the link that it came from."""
-        for hop in self._core.routing.table.hops_of(counter[0]):
+        for hop in self._table.hops_of(counter[0]):
             if type(hop) is LinkId and hop != arrival:
                 self._due.setdefault(hop, {})[counter] = None
                 self._wake(SOON if soon else 1.0)
 
     def _wake(self, intervals: float) -> None:
-        env, wait = self._core.env, intervals * self._core.config.gossip_interval
+        env, wait = self._env, intervals * self._interval
         if self._timer is not None:
             if self._timer_at <= env.now() + wait:
                 return
@@ -53,12 +56,9 @@ class Adverts:
 
     def _send(self) -> None:
         self._timer = None
-        table, links = self._core.routing.table, self._core.routing.links
         due, self._due = self._due, {}
         for link, counters in due.items():
-            if link not in links:
-                continue
-            wanted = table.filters_of(link)
+            wanted = self._table.filters_of(link)  # nothing, once the link is lost
             left = [counter for counter in counters if counter[0] in wanted and self._numbers.get(counter) is not None]
             for _ in range(MESSAGES):
                 left = self._send_some(link, left)
@@ -80,5 +80,5 @@ class Adverts:
                 continue
             room -= 1
             groups.setdefault(key, []).append((source, epoch, self._numbers.get(counter)))
-        self._core.send([link], wire.Counters(tuple((key, tuple(rows)) for key, rows in groups.items())))
+        self._channels.send([link], wire.Counters(tuple((key, tuple(rows)) for key, rows in groups.items())))
         return left

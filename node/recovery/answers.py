@@ -10,6 +10,7 @@ from collections import OrderedDict, deque
 from node import wire
 from node.ids import EventId, NodeId
 from node.recovery.cache import size_of
+from node.seams import Host, OffTree
 
 WAITING = 512  # answers that wait
 AT_ONCE, BYTES = 8, 16384  # that leave together, and their bytes ...
@@ -18,10 +19,11 @@ REMEMBERED = 4096  # answers given lately
 
 
 class Answers:
-    """Services of the core used: `relay`, `dropped`; `env` for time."""
-
-    def __init__(self, core) -> None:
-        self._core = core
+    def __init__(self, station: Host, courier: OffTree) -> None:
+        self._station = station
+        self._env = station.env
+        self._interval = station.config.gossip_interval  # s
+        self._courier = courier
         self._waiting: deque[tuple[tuple[NodeId, ...], wire.Message]] = deque()
         self._given: OrderedDict[tuple[NodeId, EventId], float] = OrderedDict()
         self._running = False
@@ -29,11 +31,11 @@ class Answers:
     def put(self, route: tuple[NodeId, ...], event: wire.Message) -> None:
         """Send an event along the route, this node's id first. What went there less than a gossip interval ago,
         and what finds no room, is not sent."""
-        now, key = self._core.env.now(), (route[-1], EventId(*event[:3]))
-        if now - self._given.get(key, -self._core.config.gossip_interval) < self._core.config.gossip_interval:
+        now, key = self._env.now(), (route[-1], EventId(*event[:3]))
+        if now - self._given.get(key, -self._interval) < self._interval:
             return
         if len(self._waiting) >= WAITING:
-            self._core.dropped("flooded")
+            self._station.dropped("flooded")
             return
         self._given[key] = now
         self._given.move_to_end(key)
@@ -42,16 +44,16 @@ class Answers:
         self._waiting.append((route, event))
         if not self._running:
             self._running = True
-            self._core.env.call_later(0.0, self._send)
+            self._env.call_later(0.0, self._send)
 
     def _send(self) -> None:
         room = BYTES
         for _ in range(min(AT_ONCE, len(self._waiting))):
             route, event = self._waiting.popleft()
-            self._core.relay(route, wire.GossipAnswer(event))
+            self._courier.send(route, wire.GossipAnswer(event))
             room -= size_of(event)
             if room < 0:
                 break
         self._running = bool(self._waiting)
         if self._running:
-            self._core.env.call_later(PACE, self._send)
+            self._env.call_later(PACE, self._send)

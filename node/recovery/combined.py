@@ -12,6 +12,6 @@ from node.recovery.subscriber_pull import SubscriberPull
 class Combined(SubscriberPull, PublisherPull):
     def start_round(self) -> bool:
         pulls = [SubscriberPull, PublisherPull]
-        if self._chance.random() >= self._core.config.gossip_subscribers:
+        if self._chance.random() >= self._config.gossip_subscribers:
             pulls.reverse()
         return any(pull.start_round(self) for pull in pulls)

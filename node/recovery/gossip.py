@@ -8,45 +8,45 @@ nothing goes in a circle; a round that has nothing to say sends nothing; an answ
 from __future__ import annotations
 
 from node import wire
-from node.filters import covers
+from node.filters import Filter, covers
 from node.ids import EventId, LinkId, NodeId
+from node.recovery import Surroundings
 from node.recovery.answers import Answers
 from node.recovery.cache import Cache
 from node.recovery.digest import Digest, too_large
 from node.recovery.interval import Interval
 from node.routing.duplicates import SeenEvents
+from node.seams import LinkMessages, Route, RoutedMessages
 
 FARTHEST = 64  # ids in a route (schema/messages.toml)
 HANDLED = 256  # messages of one neighbor in a gossip interval; more are turned away
 
-Route = tuple[NodeId, ...]
-
 
 class Gossip:
-    """The common part; see node/recovery/__init__.py for what it offers the core and asks of it. An algorithm adds
+    """The common part; see node/recovery/__init__.py for what it offers and calls. An algorithm adds
     `start_round() -> bool`, whether it sent anything, and `asked_for(event)`."""
 
     tags = False
 
-    def __init__(self, core) -> None:
-        self._core = core
-        self._me: NodeId = core.me.node
-        env, config = core.env, core.config
+    def __init__(self, around: Surroundings) -> None:
+        self._station, self._channels, self._courier, self._table, self._seen, self._delivery = around
+        self._me = self._station.me.node
+        self._env, self._config = env, config = self._station.env, self._station.config
         self._chance = env.random
         self.cache = Cache(config.cache_bytes, config.cache_lifetime, config.cache_eviction, env.now, env.random)
-        self._answers = Answers(core)
+        self._answers = Answers(self._station, self._courier)
         self._recovered = SeenEvents()  # apart from what the tree brought: that must be passed on whatever was recovered
         self._interval = Interval(config.gossip_interval, config.gossip_adaptive, env.random)
         self._timer = None
         self._useful = False  # something was missing, here or elsewhere, since the last round
         self._handled: dict[NodeId, int] = {}  # by direct sender, of whom there are as many as neighbors
         self._handled_since = 0.0
-        self.link_messages: dict[type, object] = {}
-        self.routed_messages: dict[type, object] = {wire.GossipAnswer: self._answered}
+        self.link_messages: LinkMessages = {}
+        self.routed_messages: RoutedMessages = {wire.GossipAnswer: self._answered}
 
     # ---- rounds ---------------------------------------------------------------------------------
     def start(self) -> None:
-        self._timer = self._core.env.call_later(self._interval.draw(), self._round)
+        self._timer = self._env.call_later(self._interval.draw(), self._round)
 
     def _round(self) -> None:
         if not self._useful:
@@ -65,19 +65,19 @@ class Gossip:
     def start_round(self) -> bool:
         raise NotImplementedError
 
-    # ---- the notices of the core; a pull has more to do in them -----------------------------------------
+    # ---- what the routing tells; a pull has more to do in them -----------------------------------------
     def passing(self, event: wire.Message, arrival: LinkId | None, clients: list[str]) -> tuple[wire.Message, list[str]]:
         self.cache.add(event, arrival is None or bool(clients))
         return event, self._not_recovered(event, arrival, clients)
 
     def told(self, link: LinkId, key: bytes) -> None: ...
-    def withdrawn(self, wanted) -> None: ...
+    def withdrawn(self, wanted: Filter) -> None: ...
     def unsubscribed(self, key: bytes) -> None: ...
 
     def _not_recovered(self, event: wire.Message, arrival: LinkId | None, clients: list[str]) -> list[str]:
         """The clients, unless they have had this event from a cache."""
         if clients and self._recovered.contains(*event[:3]):
-            self._core.env.record("duplicate", event=str(EventId(*event[:3])), link=str(arrival))
+            self._env.record("duplicate", event=str(EventId(*event[:3])), link=str(arrival))
             return []
         return clients
 
@@ -95,9 +95,9 @@ class Gossip:
         return [link for link in links if link is first or self._chance.random() < 0.5]
 
     def _hops(self, key: bytes) -> list:
-        table = self._core.routing.table
+        table = self._table
         hops = list(table.hops_of(key))
-        if self._core.config.forwarding == "covering" and hops:
+        if self._config.forwarding == "covering" and hops:
             # what a filter covers was not told where that filter was, so its events are to be had under its name
             wanted = table.filter(key)
             hops += [hop for other, own in table if other != key and (covers(wanted, own) or covers(own, wanted))
@@ -107,7 +107,7 @@ class Gossip:
     def came_well(self, link: LinkId, route: Route, digest: Digest) -> bool:
         """Whether gossip from this link may be listened to; what may not is counted."""
         if not route or route[-1] != link.far_end(self._me) or self._me in route or len(set(route)) != len(route):
-            self._core.dropped("bad_route")
+            self._station.dropped("bad_route")
             return False
         return self.in_bounds(route[-1], digest)
 
@@ -116,24 +116,24 @@ class Gossip:
         if not self.may_ask(sender):
             return False
         if too_large(digest):
-            self._core.dropped("digest")
+            self._station.dropped("digest")
             return False
         return True
 
     def may_ask(self, sender: NodeId) -> bool:
         """Whether this neighbor has sent no more than is handled."""
-        now = self._core.env.now()
-        if now - self._handled_since >= self._core.config.gossip_interval:
+        now = self._env.now()
+        if now - self._handled_since >= self._config.gossip_interval:
             self._handled, self._handled_since = {}, now
         count = self._handled[sender] = self._handled.get(sender, 0) + 1
         if count > HANDLED:
-            self._core.dropped("flooded")
+            self._station.dropped("flooded")
         return count <= HANDLED
 
     # ---- answers ---------------------------------------------------------------------------------------
     def has_received(self, name: EventId) -> bool:
         """isReceived of figure 2."""
-        return self._core.routing.is_seen(name) or self._recovered.contains(*name)
+        return self._seen.contains(*name) or self._recovered.contains(*name)
 
     def answer(self, route: Route, event: wire.Message) -> None:
         """Send a cached event along a route, this node's id first."""
@@ -147,19 +147,19 @@ class Gossip:
     def _answered(self, route: Route, message: wire.GossipAnswer) -> None:
         event = message.event
         if type(event) not in wire.EVENTS:
-            self._core.dropped("misplaced")
+            self._station.dropped("misplaced")
             return
         asked = self.asked_for(event)
         name = EventId(*event[:3])
         if self.has_received(name):
-            self._core.dropped("late")
+            self._station.dropped("late")
         elif asked is None:
-            self._core.dropped("unasked")
+            self._station.dropped("unasked")
         else:
             self._recovered.first_time(*name)
             self.cache.add(event._replace(route=()) if type(event) is wire.TaggedEvent else event, True)
             since, rounds = asked
-            self._core.env.record("event_recovered", event=str(name), giver=route[0], rounds=rounds,
-                                  seconds=round(self._core.env.now() - since, 6))
+            self._env.record("event_recovered", event=str(name), giver=route[0], rounds=rounds,
+                                  seconds=round(self._env.now() - since, 6))
             hops = min(event.hops + len(route) - 1, 255)
-            self._core.deliver_recovered(event._replace(hops=hops))
+            self._delivery.deliver_recovered(event._replace(hops=hops))

@@ -10,6 +10,7 @@ from collections import OrderedDict
 
 from node import wire
 from node.ids import NodeId
+from node.recovery import Surroundings
 from node.recovery.digest import grouped, items
 from node.recovery.pull import Pull
 
@@ -19,8 +20,8 @@ SOURCES = 1024  # to which a route is known
 class PublisherPull(Pull):
     routes = True
 
-    def __init__(self, core) -> None:
-        super().__init__(core)
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
         self._routes: OrderedDict[NodeId, tuple[NodeId, ...]] = OrderedDict()  # from here to the source
         self.routed_messages |= {wire.PublisherPull: self._pull_received}
 
@@ -47,7 +48,7 @@ class PublisherPull(Pull):
         route = message.route
         at = route.index(self._me) if self._me in route else 0
         if at == 0 or route[at - 1] != hop[0] or len(set(route)) != len(route):
-            self._core.dropped("bad_route")
+            self._station.dropped("bad_route")
             return
         if not self.in_bounds(hop[0], message.lost):
             return
@@ -63,4 +64,4 @@ class PublisherPull(Pull):
 
     def _pass_on(self, at: int, message: wire.PublisherPull) -> None:
         """To the next of the route; each of its brokers looks into its cache."""
-        self._core.relay(message.route[at:at + 2], message)
+        self._courier.send(message.route[at:at + 2], message)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from node import wire
 from node.filters import Filter
 from node.ids import LinkId
+from node.recovery import Surroundings
 from node.recovery.adverts import Adverts
 from node.recovery.cache import Number
 from node.recovery.counters import Counter, Numbers, Published
@@ -22,14 +23,14 @@ class Pull(Gossip):
     tags = True
     routes = False  # whether events record the brokers that they meet
 
-    def __init__(self, core) -> None:
-        super().__init__(core)
-        config, now = core.config, core.env.now
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
+        config, now = self._config, self._env.now
         self.lost = Lost(config.lost_patience, now)
         self._published = Published(config.cache_lifetime, now)
         self._latest = Numbers()  # of whatever passes here
         self._expected = Numbers()  # of what local clients want
-        self._adverts = Adverts(core, self._latest)
+        self._adverts = Adverts(self._station, self._channels, self._table, self._latest)
         self.link_messages |= {wire.Counters: self._counters_received}
 
     # ---- events on their way -----------------------------------------------------------------------
@@ -46,7 +47,7 @@ class Pull(Gossip):
 
     def _tagged(self, event: wire.Message) -> wire.TaggedEvent:
         """An event of this node with the numbers that others will miss it by."""
-        table = self._core.routing.table
+        table = self._table
         live = [key for key in table.matching(event.attributes)
                 if any(type(hop) is LinkId for hop in table.hops_of(key))]
         counters = self._published.attach(event.sequence, event.attributes, live)
@@ -61,7 +62,7 @@ class Pull(Gossip):
             return event
         if (route[0] != event.source or route[-1] != arrival.far_end(self._me) or self._me in route
                 or len(set(route)) != len(route)):
-            self._core.dropped("bad_route")
+            self._station.dropped("bad_route")
             return event._replace(route=())
         if len(route) < FARTHEST:
             self.learned(event.source, route)
@@ -81,7 +82,7 @@ class Pull(Gossip):
     # ---- losses ------------------------------------------------------------------------------------
     def _heard(self, counter: Counter, number: int, arrival: LinkId | None) -> None:
         """Over links that retransmit, the event itself tells its number to all who want it."""
-        if self._latest.heard(counter, number) is not None and not self._core.config.retransmission:
+        if self._latest.heard(counter, number) is not None and not self._config.retransmission:
             self._adverts.grown(counter, arrival, soon=False)
 
     def _counters_received(self, link: LinkId, message: wire.Counters) -> None:
@@ -114,10 +115,10 @@ class Pull(Gossip):
             self.busy()
         return len(missed)
 
-    # ---- the notices of the core -----------------------------------------------------------------------
+    # ---- what the routing tells -----------------------------------------------------------------------
     def told(self, link: LinkId, key: bytes) -> None:
         """Where this node's own counter stands is told with the others': the baseline of a new subscriber."""
-        self._latest.heard((key, *self._core.me), self._published.current(key))
+        self._latest.heard((key, *self._station.me), self._published.current(key))
         self._adverts.told(link, key)
 
     def withdrawn(self, wanted: Filter) -> None:

@@ -9,30 +9,32 @@ from collections import OrderedDict
 
 from node import wire
 from node.ids import EventId, LinkId
+from node.recovery import Surroundings
 from node.recovery.digest import chosen, grouped, items
-from node.recovery.gossip import Gossip, Route
+from node.recovery.gossip import Gossip
+from node.seams import Route
 
 DRAWS = 8  # patterns tried in a round until one has cached events and a subscriber elsewhere
 REMEMBERED = 4096  # events asked for
 
 
 class Push(Gossip):
-    def __init__(self, core) -> None:
-        super().__init__(core)
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
         self._missed: OrderedDict[EventId, list] = OrderedDict()  # since, gossip messages that named it, asked at
         self.link_messages |= {wire.PushGossip: self._gossip_received}
         self.routed_messages |= {wire.GossipRequest: self._request_received}
 
     def start_round(self) -> bool:
         # startGossipRound: a pattern from the whole table, not only of local clients
-        table = self._core.routing.table
+        table = self._table
         patterns = list(table)
         for key, wanted in self._chance.sample(patterns, min(DRAWS, len(patterns))):
             links = self.towards(key, (self._me,))
             found = self.cache.matching(wanted) if links else []
             if found:
                 digest = grouped(chosen(found, self._chance))
-                self._core.send(links, wire.PushGossip((self._me,), key, digest))
+                self._channels.send(links, wire.PushGossip((self._me,), key, digest))
                 return True
         return False
 
@@ -45,11 +47,11 @@ class Push(Gossip):
             wanted = self._to_ask(missing)
             if wanted:
                 back = (self._me, *message.route[::-1])
-                self._core.relay(back, wire.GossipRequest(grouped(wanted)))
-        if self._chance.random() < self._core.config.gossip_forward:
+                self._courier.send(back, wire.GossipRequest(grouped(wanted)))
+        if self._chance.random() < self._config.gossip_forward:
             links = self.towards(message.pattern, (*message.route, self._me))
             if links:
-                self._core.send(links, message._replace(route=(*message.route, self._me)))
+                self._channels.send(links, message._replace(route=(*message.route, self._me)))
 
     def _request_received(self, route: Route, message: wire.GossipRequest) -> None:
         # handleReqMsg
@@ -62,7 +64,7 @@ class Push(Gossip):
 
     def _to_ask(self, missing: list[EventId]) -> list[EventId]:
         """Those that no other gossiper is being asked for; an answer takes less than half an interval."""
-        now, pause = self._core.env.now(), self._core.config.gossip_interval / 2
+        now, pause = self._env.now(), self._config.gossip_interval / 2
         wanted = []
         for name in missing:
             entry = self._missed.setdefault(name, [now, 0, now - pause])
@@ -77,6 +79,6 @@ class Push(Gossip):
 
     def asked_for(self, event: wire.Message) -> tuple[float, int] | None:
         entry = self._missed.pop(EventId(*event[:3]), None)
-        if entry is None or self._core.env.now() - entry[2] > self._core.config.lost_patience:
+        if entry is None or self._env.now() - entry[2] > self._config.lost_patience:
             return None
         return entry[0], entry[1]

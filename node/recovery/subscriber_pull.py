@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from node import wire
 from node.ids import LinkId
+from node.recovery import Surroundings
 from node.recovery.digest import grouped, items
 from node.recovery.pull import Pull
 
 
 class SubscriberPull(Pull):
-    def __init__(self, core) -> None:
-        super().__init__(core)
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
         self.link_messages |= {wire.SubscriberPull: self._gossip_received}
 
     def start_round(self) -> bool:
@@ -24,7 +25,7 @@ class SubscriberPull(Pull):
                 numbers = self.lost.of_pattern(key)
                 digest = grouped(number[1:] for number in reversed(numbers))
                 self.lost.asked((key, *item) for item in items(digest))
-                self._core.send(links, wire.SubscriberPull((self._me,), key, digest))
+                self._channels.send(links, wire.SubscriberPull((self._me,), key, digest))
                 return True
         return False
 
@@ -43,7 +44,7 @@ class SubscriberPull(Pull):
         if not left:
             return
         # a broker on the way passes it on always, a subscriber with probability P_forward
-        if not self.subscribed(key) or self._chance.random() < self._core.config.gossip_forward:
+        if not self.subscribed(key) or self._chance.random() < self._config.gossip_forward:
             links = self.towards(key, (*route, self._me))
             if links:
-                self._core.send(links, wire.SubscriberPull((*route, self._me), key, grouped(left)))
+                self._channels.send(links, wire.SubscriberPull((*route, self._me), key, grouped(left)))

@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 
 from node import wire
+from node.config import NodeConfig
+from node.environment import Environment
 from node.ids import NodeId, Peer
-from node.neighbors import Neighbor
+from node.neighbor import Neighbor
 
 BROKERS = 64  # heard and remembered
 WINDOW = 16  # beacons that count
@@ -59,7 +61,7 @@ class Heard:
 class Beacons:
     """The brokers in range of a device."""
 
-    def __init__(self, config, env) -> None:
+    def __init__(self, config: NodeConfig, env: Environment) -> None:
         self._config = config
         self._env = env
         self._of: dict[NodeId, Heard] = {}

@@ -8,9 +8,9 @@ that come, once, and sends what they publish, once, when it is attached.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from node import __version__, wire
+from node import wire
 from node.clients import Clients, Deliver
 from node.config import NodeConfig
 from node.environment import Environment
@@ -18,18 +18,14 @@ from node.filters import Filter
 from node.ids import Epoch, EventId, LinkId, NodeId, Peer
 from node.links import Links
 from node.roaming.beacons import Beacons
-from node.roaming.buffer import Buffer, name
+from node.roaming.buffer import name
 from node.roaming.question import Question
-from node.routing.duplicates import SeenEvents
-from node.routing.table import SubscriptionTable, parts
-from node.traffic import Traffic
+from node.roaming.uplink import Uplink
+from node.station import Decode, Station
 
 HOLDERS = 8  # brokers that may hold events for this device
 ASK_WAITS = (0.05, 0.1, 0.2, 0.4)  # s for the answer to each ATTACH
 LEAVE_WAITS = (0.05, 0.1)  # s for the answer to each MOVE_OUT but the last
-UNWANTED = 64  # hashes in one UNWANT
-# of one life, as of a broker's (node/broker.py)
-MOST_DATAGRAMS, DATAGRAMS = 2**32 - 1, "datagrams of one life"
 
 
 class Attachment:
@@ -48,30 +44,29 @@ class Attachment:
         self.since = now
 
 
+class Nobody:
+    """The neighbors of a device: it is none of anybody's."""
+
+    two_way: Mapping[NodeId, Peer] = {}
+
+
 class Device:
     """One life of one device. Public methods as those of `broker.Broker`, and `move_out`, `move_in`."""
 
     def __init__(self, node: NodeId, epoch: Epoch, config: NodeConfig, env: Environment,
-                 decode: Callable[[bytes, bytes], wire.Datagram] = wire.decode, key: bytes = b"") -> None:
+                 decode: Decode = wire.decode, key: bytes = b"") -> None:
         """`key`: 16 bytes, the same in all lives of the device; drawn for this life if none is given."""
-        self.me = Peer(node, epoch)
         self.config = config
         self.env = env
-        self.counter = 0
-        self._decode = decode
-        self._secret = config.secret.encode()
+        self.station = Station(node, epoch, config, env, decode)
+        self.me = self.station.me
         self._key = key or env.random.randbytes(16)
-        self._running = False
-        self._spent = False  # that all datagrams of this life are sent was recorded
         self._resting = False  # moved out by its program: attach to nobody
-        self._traffic = Traffic(self)
-        self.links = Links(self)
-        self.clients = Clients(self)
+        self.links = Links(self.station, Nobody(), self)
+        self.uplink = Uplink(self.station, self.links, self)
+        self.clients = Clients(self.station, self.uplink)
         self._beacons = Beacons(config, env)
-        self._question = Question(config, env, self._beacons, self.unicast, self._unanswered)
-        self._table = SubscriptionTable()
-        self._seen = SeenEvents()
-        self._outbox = Buffer(config.client_buffer, config.client_age, self._unpublished)
+        self._question = Question(config, env, self._beacons, self.station.unicast, self._unanswered)
         self._at: Attachment | None = None
         self._turn = 0
         self._holders: list[list[int]] = []  # [broker, session, serial of the last event had], earliest first
@@ -83,45 +78,36 @@ class Device:
     # ---- inputs ---------------------------------------------------------------------------
     def start(self) -> None:
         """Begin this life: listen for beacons."""
-        self._running = True
-        self.env.record("node_started", epoch=self.me.epoch, version=__version__)
-        self._traffic.start()
+        self.station.start()
+        self.station.traffic.start()
         self.env.call_later(self.config.hello_interval * self.env.random.uniform(0.25, 0.5), self._look)
 
     def stop(self) -> None:
         """End this life in order: the broker is told that the device does not come back."""
-        if not self._running:
+        if not self.station.running:
             return
         if self._at is not None and self._at.link is not None:
-            self.unicast(self._at.broker.node, wire.MoveOut(self._at.nonce, True))
+            self.station.unicast(self._at.broker.node, wire.MoveOut(self._at.nonce, True))
             self._leave("stopped", announced=True)
-        for event in self._outbox.clear():
-            self._unpublished(name(event), "stopped")
-        self._traffic.report()
-        self.env.record("node_stopped", epoch=self.me.epoch)
-        self._running = False
+        self.uplink.stop()
+        self.station.stop()
 
     def flush_records(self) -> None:
-        if self._running:
-            self._traffic.report()
+        self.station.flush_records()
 
     def datagram_received(self, datagram: bytes) -> None:
         """What the radio heard. Most of it is between brokers, and nothing to a device."""
-        if not self._running:
+        opened = self.station.received(datagram, self._heard)
+        if opened is None:
             return
-        try:
-            sender, counter, messages = self._decode(datagram, self._secret)
-        except wire.Malformed as error:
-            self.dropped(error.reason)
-            return
-        if sender.node == self.me.node or not self._beacons.heard(sender, counter):
-            self.dropped("own" if sender.node == self.me.node else "stale")
-            return
-        self._traffic.received(messages, len(datagram))
+        sender, _, messages = opened
         for message in messages:
             handler = self._hop.get(type(message))
             if handler is not None:
                 handler(sender, message)
+
+    def _heard(self, sender: Peer, counter: int) -> bool:
+        return sender.node != self.me.node and self._beacons.heard(sender, counter)
 
     def attach(self, client: str, deliver: Deliver, recovered: Deliver | None = None) -> None:
         """Bring a program of this host in; see `Clients` for these five and what they raise."""
@@ -159,42 +145,13 @@ class Device:
     @property
     def unsent(self) -> int:
         """Events published and not known to have come to a broker."""
-        return len(self._outbox)
+        return self.uplink.unsent
 
-    # ---- what the parts ask of their core -----------------------------------------------------
-    def broadcast(self, *messages: wire.Message) -> None:
-        if self._running and self._may_send():
-            self.env.broadcast(self._datagram(messages))
-
-    def unicast(self, to: NodeId, *messages: wire.Message) -> None:
-        if self._running and self._may_send():
-            self.env.unicast(to, self._datagram(messages))
-
-    def _may_send(self) -> bool:
-        """As `broker.Broker`: whether the counter of datagrams goes on; the device is silent once it does not."""
-        if self.counter < MOST_DATAGRAMS:
-            return True
-        if not self._spent:
-            self._spent = True
-            self.env.record("refused", what=DATAGRAMS, limit=MOST_DATAGRAMS)
-        return False
-
-    def _datagram(self, messages: tuple[wire.Message, ...]) -> bytes:
-        self.counter += 1
-        datagram = wire.encode(self.me, self.counter, messages, self._secret)
-        self._traffic.sent(messages, len(datagram))
-        return datagram
-
-    def two_way(self) -> Mapping[NodeId, Peer]:
-        return {}
-
-    def dropped(self, reason: str) -> None:
-        self._traffic.dropped(reason)
-
+    # ---- notices of the channels and of the uplink ------------------------------------------------------------------
     def link_message(self, link: LinkId, message: wire.Message) -> None:
         handler = self._link.get(type(message))
         if handler is None or self._at is None or self._at.link != link:
-            self.dropped("misplaced")
+            self.station.dropped("misplaced")
         else:
             handler(message)
 
@@ -212,46 +169,14 @@ class Device:
     def link_heard(self, link: LinkId) -> None:
         """The broker sends it again once the answer is here."""
 
-    # ---- clients -------------------------------------------------------------------------------
-    def client_subscribed(self, client: str, wanted: Filter) -> None:
-        fresh = not self._table.hops_of(wanted.hash)
-        self._table.add(client, wanted)
-        if fresh and self._at is not None and self._at.link is not None:
-            self.links.send([self._at.link], wire.Want((wanted,)))
-
-    def client_unsubscribed(self, client: str, key: bytes) -> None:
-        self._table.remove(client, key)
-        if not self._table.hops_of(key) and self._at is not None and self._at.link is not None:
-            self.links.send([self._at.link], wire.Unwant((key,)))
-
-    def client_published(self, event: wire.Event) -> None:
-        self._seen.first_time(*name(event))
-        for client in self._table.match(event.attributes)[1]:
-            self.clients.deliver(client, event)
-        self._outbox.expire(self.env.now())
-        self._outbox.add(event, self.env.now())
-        self._send_published()
-
-    def _unpublished(self, event: EventId, reason: str) -> None:
-        self.env.record("publication_dropped", event=str(event), reason=reason)
-
-    def _send_published(self) -> None:
-        """Hand to the channel what it has room for."""
-        at = self._at
-        while at is not None and at.ready and (entry := self._outbox.next()) is not None:
-            self.links.send([at.link], wire.Publish(entry.event))
-            self._outbox.sent(1, self.links.sent_position(at.link))
-
-    def _acknowledged(self) -> None:
-        if self._at is not None and self._at.link is not None:
-            self._outbox.acknowledged(self.links.acknowledged_position(self._at.link))
-            self._send_published()
+    def deliver(self, client: str, event: wire.Event, recovered: bool = False) -> None:
+        self.clients.deliver(client, event, recovered)
 
     # ---- attaching ---------------------------------------------------------------------------------
     def _look(self) -> None:
         """Twice a beacon interval: is our broker still there, is another one better, is there any?"""
         self.env.call_later(self.config.hello_interval / 2, self._look)
-        self._outbox.expire(self.env.now())
+        self.uplink.expire()
         at = self._at
         if at is not None and at.link is not None:
             life = self._beacons.life_of(at.broker.node)
@@ -287,7 +212,7 @@ class Device:
             return
         wait = ASK_WAITS[at.tries] * self.env.random.uniform(0.85, 1.15)
         at.tries += 1
-        self.unicast(at.broker.node, wire.Attach(at.nonce, at.turn, self._key, tuple(map(tuple, self._holders))))
+        self.station.unicast(at.broker.node, wire.Attach(at.nonce, at.turn, self._key, tuple(map(tuple, self._holders))))
         self.env.call_later(wait, lambda: self._ask_again(at))
 
     def _attached(self, sender: Peer, message: wire.Attached) -> None:
@@ -295,7 +220,7 @@ class Device:
         if at is None or at.link is not None or (sender, message.nonce) != (at.broker, at.nonce):
             return  # the answer to a repetition, or to what is over
         if message.refused:
-            self.dropped("refused")
+            self.station.dropped("refused")
             self._beacons.bar(sender.node)
             self._at = None
             return
@@ -306,14 +231,11 @@ class Device:
         self._holders = [*(h for h in self._holders if h is not at.holder), at.holder][-HOLDERS:]
         at.link = LinkId.between(self.me.node, sender.node, at.nonce)
         at.since = self.env.now()
-        self.links.open(at.link, self._acknowledged)
+        self.links.open(at.link, self.uplink.acknowledged)
         self._question.begin(at.broker, at.nonce)
         away = None if self._left_at is None else round(at.since - self._left_at, 6)
         self.env.record("moved_in", broker=sender.node, turn=at.turn, holders=before, away=away)
-        filters = [wanted for _, wanted in self._table]
-        for part in parts(filters):
-            self.links.send([at.link], wire.Want(part))
-        self.links.send([at.link], wire.MoveIn(min(len(filters), 0xFFFF)))
+        self.uplink.open(at.link)
 
     def _ready(self, message: wire.Ready) -> None:
         at = self._at
@@ -321,7 +243,7 @@ class Device:
             at.ready = True
             self.env.record("let_in", broker=at.broker.node, turn=at.turn, waited=message.waited,
                             seconds=round(self.env.now() - at.since, 6))
-            self._send_published()
+            self.uplink.serve()
 
     def _settled(self, message: wire.Settled) -> None:
         gone = [message.holder, message.session]
@@ -330,14 +252,11 @@ class Device:
     def _handed_out(self, message: wire.HandOut) -> None:
         event = message.event
         if type(event) is not wire.Event:
-            self.dropped("misplaced")
+            self.station.dropped("misplaced")
             return
         self._at.holder[2] = message.serial
-        if not self._seen.first_time(*name(event)):
+        if not self.uplink.receive(event, message.late):
             self.env.record("duplicate", event=str(name(event)), link=str(self._at.link))
-            return
-        for client in self._table.match(event.attributes)[1]:
-            self.clients.deliver(client, event, message.late)
 
     # ---- leaving -------------------------------------------------------------------------------------
     def _leave(self, reason: str, announced: bool = False) -> None:
@@ -345,7 +264,7 @@ class Device:
         at, self._at = self._at, None
         self._question.end()
         self.links.close(at.link)
-        self._outbox.rewind()
+        self.uplink.close()
         self._left_at = self.env.now()
         self.env.record("moved_out", broker=at.broker.node, turn=at.turn, reason=reason, announced=announced)
 
@@ -369,7 +288,7 @@ class Device:
         if tries > len(LEAVE_WAITS):
             self._gone()
             return
-        self.unicast(at.broker.node, wire.MoveOut(at.nonce, False))
+        self.station.unicast(at.broker.node, wire.MoveOut(at.nonce, False))
         wait = LEAVE_WAITS[min(tries, len(LEAVE_WAITS) - 1)]
         self.env.call_later(wait, lambda: self._goodbye_again(at, tries + 1))
 

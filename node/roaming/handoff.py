@@ -12,13 +12,15 @@ broker's STOP, which each holder answers from the beginning; nothing here fails 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Mapping
+from typing import Protocol
 
 from node import wire
 from node.ids import LinkId, NodeId, Peer
 from node.roaming import proofs
 from node.roaming.buffer import name
 from node.roaming.session import Session
+from node.seams import DeviceChannels, FencedRouter, Host, LinkMessages
 
 PART_BYTES, PART_EVENTS = 16384, 64  # of events in one HANDED; a larger event goes alone
 LONGEST_ROUTE = 64  # brokers, schema/messages.toml
@@ -67,20 +69,33 @@ class Stopped:
         self.until = until  # s
 
 
-class Handoffs:
-    """All handoffs of a broker, on either side. `sessions` is the owner."""
+class Owner(Protocol):
+    """All sessions of this broker."""
 
-    def __init__(self, core, sessions) -> None:
-        self._core = core
-        self._env = core.env
+    @property
+    def of(self) -> Mapping[NodeId, Session]: ...
+    def serve(self, session: Session, waited: bool) -> None: ...
+    def end(self, session: Session, reason: str) -> None: ...
+    def release(self, session: Session, reason: str) -> list[wire.Event]: ...
+    def refuse(self, session: Session) -> None: ...
+
+
+class Handoffs:
+    """All handoffs of a broker, on either side."""
+
+    def __init__(self, station: Host, channels: DeviceChannels, routing: FencedRouter, sessions: Owner) -> None:
+        self._station = station
+        self._env, self._config = station.env, station.config
+        self._channels = channels
+        self._routing = routing
         self._sessions = sessions
-        self._me: NodeId = core.me.node
+        self._me = station.me.node
         self._open: dict[NodeId, Handoff] = {}
         self._stopped: OrderedDict[NodeId, Stopped] = OrderedDict()
         self._came: OrderedDict[tuple[int, ...], None] = OrderedDict()
         self._request: int | None = None  # of the latest STOP; drawn at the first, or all that is drawn would be another
         self._passes, self._passes_at = float(STOPS), 0.0
-        self.link_messages: dict[type, Callable] = {
+        self.link_messages: LinkMessages = {
             wire.Stop: self._stop, wire.Handed: self._handed, wire.Fetch: self._fetch}
 
     # ---- the new broker ---------------------------------------------------------------------------
@@ -90,7 +105,7 @@ class Handoffs:
         if session.resumed and not session.holders:
             self._sessions.serve(session, False)
             return
-        config = self._core.config
+        config = self._config
         handoff = self._open[session.device] = Handoff(session, self._env.now(), config.handoff_wait / 2)
         self._ask(handoff)
         if not handoff.holders:
@@ -110,7 +125,7 @@ class Handoffs:
         handoff.requests[self._request] = None
         proof = proofs.of_stop(session.key, session.device, session.epoch, session.turn, self._request,
                                session.holders, self._me)
-        self._core.send(self._core.tree_links(), wire.Stop(
+        self._channels.send(self._routing.told_links(), wire.Stop(
             session.device, session.epoch, session.turn, self._request, session.holders, proof, (self._me,)))
         if handoff.holders:
             self._env.call_later(handoff.pause, lambda: self._again(handoff))
@@ -120,7 +135,7 @@ class Handoffs:
         """Some holder has not answered wholly: ask again, or give up once it must have dropped everything."""
         if self._open.get(handoff.session.device) is not handoff or not handoff.open:
             return
-        if self._env.now() - handoff.began < self._core.config.client_age:
+        if self._env.now() - handoff.began < self._config.client_age:
             self._ask(handoff)
             return
         for holder in handoff.open:
@@ -135,19 +150,19 @@ class Handoffs:
             return
         handoff = self._open.get(message.device)
         if handoff is None or message.request not in handoff.requests:
-            self._core.dropped("unasked")
+            self._station.dropped("unasked")
             return
         session, holder = handoff.session, handoff.holders.get(message.route[0])
         if message.status == "refused":
             self._sessions.refuse(session)
         elif holder is None or holder.outcome:
-            self._core.dropped("unasked")
+            self._station.dropped("unasked")
         elif message.status == "unknown":
             self._settle(handoff, holder, "unknown")
         elif not proofs.holds(message.proof, proofs.of_handed(
                 session.key, message.device, message.request, message.serial, message.last, message.events,
                 message.route[0], self._me)) or any(type(one) is not wire.Event for one in message.events):
-            self._core.dropped("bad_proof")
+            self._station.dropped("bad_proof")
         else:
             self._take(handoff, holder, message)
 
@@ -158,8 +173,8 @@ class Handoffs:
             holder.events += message.events
             holder.bytes += sum(len(wire.encode_message(event)) for event in message.events)
             whole = message.last
-            if holder.bytes > 2 * self._core.config.client_buffer:  # more than it can have
-                self._core.dropped("too_much")
+            if holder.bytes > 2 * self._config.client_buffer:  # more than it can have
+                self._station.dropped("too_much")
                 self._settle(handoff, holder, "unknown")
                 return
         serial, session = len(holder.events), handoff.session
@@ -177,7 +192,7 @@ class Handoffs:
             self._record(handoff, holder, duplicates, late=True)
             holder.events = []
         if session.link is not None:
-            self._core.send([session.link], wire.Settled(holder.broker, holder.session))
+            self._channels.send([session.link], wire.Settled(holder.broker, holder.session))
         if not handoff.open and not session.ready:
             self._finish(handoff, False)
 
@@ -202,20 +217,20 @@ class Handoffs:
     def _stop(self, link: LinkId, message: wire.Stop) -> None:
         route = message.route
         if not route or route[-1] != link.far_end(self._me) or self._me in route or len(set(route)) != len(route):
-            self._core.dropped("bad_route")
+            self._station.dropped("bad_route")
             return
         question = (message.device, message.epoch, message.turn, message.request, route[0])
         if question in self._came:
             return
         if not self._unhurried():
-            self._core.dropped("too_often")
+            self._station.dropped("too_often")
             return
         self._came[question] = None
         if len(self._came) > REMEMBERED:
             self._came.popitem(last=False)
         if len(route) < LONGEST_ROUTE:
-            onward = [other for other in self._core.tree_links() if other != link]
-            self._core.send(onward, message._replace(route=(*route, self._me)))
+            onward = [other for other in self._routing.told_links() if other != link]
+            self._channels.send(onward, message._replace(route=(*route, self._me)))
         self._asked(message)
 
     def _unhurried(self) -> bool:
@@ -240,12 +255,12 @@ class Handoffs:
         right = proofs.of_stop(known.key, message.device, message.epoch, message.turn, message.request,
                                message.holders, message.route[0])
         if not proofs.holds(message.proof, right):
-            self._core.dropped("bad_proof")
+            self._station.dropped("bad_proof")
             self._answer(message, "refused")
         elif session is not None and (message.epoch, message.turn) <= (session.epoch, session.turn):
-            self._core.dropped("late")  # the device has moved on to this broker meanwhile
+            self._station.dropped("late")  # the device has moved on to this broker meanwhile
         elif stopped is not None and session is None and (message.epoch, message.turn) < (stopped.epoch, stopped.turn):
-            self._core.dropped("late")
+            self._station.dropped("late")
         else:
             if session is not None:
                 self._freeze(session, message, named)
@@ -263,10 +278,10 @@ class Handoffs:
         session.buffer.expire(self._env.now())
         events = self._sessions.release(session, "stopped")
         self._stopped[session.device] = Stopped(session, message.epoch, message.turn, events,
-                                                self._env.now() + self._core.config.client_age)
+                                                self._env.now() + self._config.client_age)
         if len(self._stopped) > STOPPED:
             self._drop(*self._stopped.popitem(last=False), "room")
-        self._env.call_later(self._core.config.client_age, self._expire)
+        self._env.call_later(self._config.client_age, self._expire)
 
     def _hand(self, message: wire.Stop, named: list[tuple[int, int]]) -> None:
         stopped = self._stopped.get(message.device)
@@ -300,10 +315,10 @@ class Handoffs:
             return
         stopped, new = self._stopped.get(message.device), message.route[0]
         if stopped is None:
-            self._core.dropped("unasked")
+            self._station.dropped("unasked")
         elif not proofs.holds(message.proof, proofs.of_fetch(stopped.key, message.device, message.request,
                                                             message.serial, new, self._me)):
-            self._core.dropped("bad_proof")
+            self._station.dropped("bad_proof")
         elif message.serial < len(stopped.events):
             self._part(stopped, message.device, message.request, message.serial, message.route)
         else:
@@ -345,7 +360,7 @@ class Handoffs:
         route, me = tuple(message.route), self._me
         at = route.index(me) if me in route else 0
         if at == 0 or route[at - 1] != link.far_end(me) or len(set(route)) != len(route):
-            self._core.dropped("bad_route")
+            self._station.dropped("bad_route")
             return False
         if at + 1 < len(route):
             self._pass_on(message, at)
@@ -355,8 +370,8 @@ class Handoffs:
     def _pass_on(self, message: wire.Handed | wire.Fetch, at: int) -> None:
         """To the next of the route, if there is a link with room; else it is lost, and asked for again."""
         onward = message.route[at + 1] if at + 1 < len(message.route) else None
-        link = next((link for link in self._core.tree_links() if link.far_end(self._me) == onward), None)
-        if link is None or not self._core.has_room(link):
-            self._core.dropped("not_relayed")
+        link = next((link for link in self._routing.told_links() if link.far_end(self._me) == onward), None)
+        if link is None or not self._channels.has_room(link):
+            self._station.dropped("not_relayed")
         else:
-            self._core.send([link], message)
+            self._channels.send([link], message)

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from node import wire
-from node.environment import Timer
+from node.config import NodeConfig
+from node.environment import Environment, Timer
 from node.ids import NodeId, Peer
-from node.neighbors import PROBES, RUN_ODDS
+from node.neighbor import PROBES, RUN_ODDS
 from node.relay import WAITS
 from node.roaming.beacons import Beacons
 
@@ -24,7 +25,7 @@ MOST_TRIES = 32  # of one question: 5 s
 class Question:
     """Of one device. `say(broker, message)` sends; `unanswered()` is called once, when the broker is given up."""
 
-    def __init__(self, config, env, beacons: Beacons, say: Callable[[NodeId, wire.Message], object],
+    def __init__(self, config: NodeConfig, env: Environment, beacons: Beacons, say: Callable[[NodeId, wire.Message], object],
                  unanswered: Callable[[], object]) -> None:
         self._config = config
         self._env = env

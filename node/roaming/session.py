@@ -13,6 +13,7 @@ from node.filters import Filter
 from node.ids import Epoch, EventId, LinkId, NodeId
 from node.roaming import buffer
 from node.roaming.buffer import Buffer
+from node.seams import DeviceChannels, Host
 
 RECENT = 1024  # events that went into a session and are remembered, so that a holder's copies are known for what they are
 CHANGES, CHANGES_A_SECOND = 2048, 32.0  # of filters: at once, and on and on
@@ -21,23 +22,24 @@ CHANGES, CHANGES_A_SECOND = 2048, 32.0  # of filters: at once, and on and on
 class Session:
     """One device at one broker. It is attached while `link` is set, and served from READY on."""
 
-    def __init__(self, core, device: NodeId, epoch: Epoch, key: bytes) -> None:
-        self._core = core
+    def __init__(self, station: Host, channels: DeviceChannels, device: NodeId, epoch: Epoch, key: bytes) -> None:
+        self._env, config = station.env, station.config
+        self._channels = channels
         self.device = device
         self.epoch = epoch
         self.key = key
-        self.id: int = core.env.random.getrandbits(32) or 1
+        self.id: int = self._env.random.getrandbits(32) or 1
         self.hop = f"{PREFIX}{device}"
         self.turn = 0
         self.nonce = 0
         self.holders: tuple[tuple[NodeId, int, int], ...] = ()  # of the latest ATTACH, but for this broker itself
         self.link: LinkId | None = None
-        self.heard_at = self.attached_at = self.away_since = core.env.now()  # s
+        self.heard_at = self.attached_at = self.away_since = self._env.now()  # s
         self.resumed = False  # this attachment continues what was held here
         self.filters: dict[bytes, Filter] = {}
         self.told: set[bytes] | None = None  # filters told since ATTACH, until MOVE_IN
         self.ready = False
-        self.buffer = Buffer(core.config.client_buffer, core.config.client_age, self._dropped)
+        self.buffer = Buffer(config.client_buffer, config.client_age, self._dropped)
         self._serial = 0  # of the event sent last
         self._recent: OrderedDict[EventId, None] = OrderedDict()
         self._changes = float(CHANGES)
@@ -51,8 +53,8 @@ class Session:
         if name in self._recent or event.source == self.device:
             return False
         self._remember(name)
-        self.buffer.expire(self._core.env.now())
-        self.buffer.add(event, self._core.env.now(), late)
+        self.buffer.expire(self._env.now())
+        self.buffer.add(event, self._env.now(), late)
         self.pump()
         return True
 
@@ -60,7 +62,7 @@ class Session:
         """Put what the holders had before all that came here; how many of those came here too."""
         for event in earlier:
             self._remember(buffer.name(event))
-        return self.buffer.put_before(earlier, self._core.env.now())
+        return self.buffer.put_before(earlier, self._env.now())
 
     def _remember(self, event: EventId) -> None:
         self._recent[event] = None
@@ -74,24 +76,24 @@ class Session:
             return
         while (entry := self.buffer.next()) is not None and self.link is not None:
             self._serial += 1
-            self._core.send([self.link], wire.HandOut(self._serial, entry.late, entry.event))
-            self.buffer.sent(self._serial, self._core.sent_position(self.link))
+            self._channels.send([self.link], wire.HandOut(self._serial, entry.late, entry.event))
+            self.buffer.sent(self._serial, self._channels.sent_position(self.link))
 
     def acknowledged(self) -> None:
         """The device has acknowledged something of the channel."""
         if self.link is not None:
-            self.heard_at = self._core.env.now()
-            self.buffer.acknowledged(self._core.acknowledged_position(self.link))
+            self.heard_at = self._env.now()
+            self.buffer.acknowledged(self._channels.acknowledged_position(self.link))
             self.pump()
 
     # ---- filters ----------------------------------------------------------------------------------
     def may_change(self, filters: int) -> bool:
         """Whether the device may change so many filters now: a bucket that fills with time."""
-        now = self._core.env.now()
+        now = self._env.now()
         self._changes = min(self._changes + (now - self._changes_at) * CHANGES_A_SECOND, float(CHANGES))
         self._changes_at = now
         self._changes -= filters
         return self._changes >= 0
 
     def _dropped(self, event: EventId, reason: str) -> None:
-        self._core.env.record("buffer_dropped", device=self.device, event=str(event), reason=reason)
+        self._env.record("buffer_dropped", device=self.device, event=str(event), reason=reason)

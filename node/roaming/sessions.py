@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable
 
 from node import wire
 from node.clients import MAX_FILTERS_PER_CLIENT
@@ -17,6 +16,7 @@ from node.roaming.buffer import name
 from node.roaming.handoff import Handoffs
 from node.roaming.question import ALIVE_BEACONS
 from node.roaming.session import CHANGES_A_SECOND, Session
+from node.seams import DeviceChannels, FencedRouter, HopMessages, LinkMessages, Neighborhood, Radio
 
 MAX_SESSIONS = 256
 SILENT_ALIVES = 3.25  # ALIVEs missed, and jitter, until a device is away
@@ -25,26 +25,25 @@ BARRED = 10.0  # s that an impostor's or a flood's author is refused
 
 
 class Sessions:
-    """All sessions of a broker. Upcalls of the core come in by `deliver`, `link_failed` and the message handlers.
+    """All sessions of a broker."""
 
-    Services used: `unicast`, `send`, `open_channel`, `close_channel`, `sent_position`, `acknowledged_position`,
-    `two_way`, `client_subscribed`, `client_unsubscribed`, `device_published`, `dropped`; by the handoffs also
-    `tree_links`, `has_room`.
-    """
-
-    def __init__(self, core) -> None:
-        self._core = core
-        self._env = core.env
+    def __init__(self, station: Radio, neighbors: Neighborhood, channels: DeviceChannels, routing: FencedRouter) -> None:
+        self._station = station
+        self._env, self._config = station.env, station.config
+        self._me = station.me.node
+        self._neighbors = neighbors
+        self._channels = channels
+        self._routing = routing
         self.of: dict[NodeId, Session] = {}
         self.links: dict[LinkId, Session] = {}
         self.hops: dict[str, Session] = {}
         self._barred: OrderedDict[NodeId, float] = OrderedDict()  # device -> until when
         self._full_recorded = -math.inf
         self._sweeping = False
-        self.handoffs = Handoffs(core, self)
-        self.hop_messages: dict[type, Callable] = {
+        self.handoffs = Handoffs(station, channels, routing, self)
+        self.hop_messages: HopMessages = {
             wire.Attach: self._attach, wire.Alive: self._alive, wire.MoveOut: self._move_out}
-        self.device_messages: dict[type, Callable] = {
+        self.device_messages: LinkMessages = {
             wire.Want: self._want, wire.Unwant: self._unwant, wire.MoveIn: self._move_in,
             wire.Publish: self._publish}
         self.link_messages = self.handoffs.link_messages
@@ -52,7 +51,7 @@ class Sessions:
     def stop(self) -> None:
         """The broker ends its life in order: attached devices are told, and what it holds for any is lost."""
         for link, session in self.links.items():
-            self._core.unicast(session.device, wire.Reset(link.nonce))
+            self._station.unicast(session.device, wire.Reset(link.nonce))
         for session in self.of.values():
             for event in session.buffer.events():
                 self._env.record("buffer_dropped", device=session.device, event=str(name(event)),
@@ -65,19 +64,19 @@ class Sessions:
         session = self.of.get(device)
         if session is not None and (session.epoch, session.turn, session.nonce) == (
                 sender.epoch, message.turn, message.nonce) and session.link is not None:
-            self._core.unicast(device, wire.Attached(message.nonce, session.id, ""))  # our answer was lost
+            self._station.unicast(device, wire.Attached(message.nonce, session.id, ""))  # our answer was lost
             return
         refused = self._refusal(sender, message, session)
         if refused:
-            self._core.dropped(f"attach_{refused}")
-            self._core.unicast(device, wire.Attached(message.nonce, 0, refused))
+            self._station.dropped(f"attach_{refused}")
+            self._station.unicast(device, wire.Attached(message.nonce, 0, refused))
             return
         if session is not None and sender.epoch > session.epoch:
             self.end(session, "restarted")
             session = None
         if session is None:
             held = self.handoffs.take_back(sender, message)
-            session = Session(self._core, device, sender.epoch, message.key)
+            session = Session(self._station, self._channels, device, sender.epoch, message.key)
             self.of[device] = self.hops[session.hop] = session
             session.merge(held)
         else:
@@ -87,7 +86,7 @@ class Sessions:
     def _refusal(self, sender: Peer, message: wire.Attach, session: Session | None) -> str:
         """Why a device may not attach; empty if it may."""
         device, now = sender.node, self._env.now()
-        if device in self._core.two_way() or now < self._barred.get(device, -math.inf):
+        if device in self._neighbors.two_way or now < self._barred.get(device, -math.inf):
             return "identity"
         key = self.handoffs.key_of(device) if session is None else session.key
         if key is not None and key != message.key:
@@ -113,34 +112,34 @@ class Sessions:
         """The device is back at the broker that holds its session."""
         self._close_channel(session)
         had = next((had for node, held, had in message.holders
-                    if (node, held) == (self._core.me.node, session.id)), 0)
+                    if (node, held) == (self._me, session.id)), 0)
         session.buffer.trim(had)
         session.resumed = True
 
     def _open(self, session: Session, message: wire.Attach) -> None:
-        me = self._core.me.node
+        me = self._me
         session.turn, session.nonce = message.turn, message.nonce
         session.holders = tuple(one for one in message.holders if one[0] != me)
         session.heard_at = session.attached_at = self._env.now()
         session.ready, session.told = False, set()
         session.link = LinkId.between(me, session.device, message.nonce)
         self.links[session.link] = session
-        self._core.open_channel(session.link, session.acknowledged)
+        self._channels.open(session.link, session.acknowledged)
         self._env.record("session_opened", device=session.device, epoch=session.epoch, turn=session.turn,
                          resumed=session.resumed, holders=[node for node, _, _ in session.holders])
-        self._core.unicast(session.device, wire.Attached(message.nonce, session.id, ""))
+        self._station.unicast(session.device, wire.Attached(message.nonce, session.id, ""))
         for node, held, _ in message.holders:
             if node == me and held != session.id:
-                self._core.send([session.link], wire.Settled(node, held))
+                self._channels.send([session.link], wire.Settled(node, held))
         if not self._sweeping:
             self._sweeping = True
-            self._env.call_later(self._core.config.hello_interval, self._sweep)
+            self._env.call_later(self._config.hello_interval, self._sweep)
 
     def _move_in(self, link: LinkId, message: wire.MoveIn) -> None:
         """All filters have been told, and the routing has told them on: now the former brokers may stop."""
         session = self.links[link]
         if session.told is None:
-            self._core.dropped("misplaced")
+            self._station.dropped("misplaced")
             return
         for key in [key for key in session.filters if key not in session.told]:
             self._take_back(session, key)
@@ -152,7 +151,7 @@ class Sessions:
         if not session.ready:
             session.ready = True
             if session.link is not None:
-                self._core.send([session.link], wire.Ready(waited))
+                self._channels.send([session.link], wire.Ready(waited))
             session.pump()
 
     # ---- filters and publications -------------------------------------------------------------------
@@ -165,14 +164,14 @@ class Sessions:
             return
         for wanted in fresh:
             if len(session.filters) >= MAX_FILTERS_PER_CLIENT:
-                self._core.dropped("too_many_filters")
+                self._station.dropped("too_many_filters")
                 if not session.refused_filters:
                     session.refused_filters = True
                     self._env.record("refused", what=f"filters of device {session.device}",
                                      limit=MAX_FILTERS_PER_CLIENT)
                 return
             session.filters[wanted.hash] = wanted
-            self._core.client_subscribed(session.hop, wanted)
+            self._routing.subscribe(session.hop, wanted)
 
     def _unwant(self, link: LinkId, message: wire.Unwant) -> None:
         session = self.links[link]
@@ -186,7 +185,7 @@ class Sessions:
         change travels through the whole network."""
         if session.may_change(changes):
             return True
-        self._core.dropped("flood")
+        self._station.dropped("flood")
         self._env.record("refused", what=f"changes of filters of device {session.device}, a second",
                          limit=int(CHANGES_A_SECOND))
         self._bar(session, "flood")
@@ -194,25 +193,25 @@ class Sessions:
 
     def _take_back(self, session: Session, key: bytes) -> None:
         if session.filters.pop(key, None) is not None:
-            self._core.client_unsubscribed(session.hop, key)
+            self._routing.unsubscribe(session.hop, key)
 
     def _publish(self, link: LinkId, message: wire.Publish) -> None:
         session, event = self.links[link], message.event
         if type(event) is not wire.Event or not session.ready:
-            self._core.dropped("misplaced")
+            self._station.dropped("misplaced")
         elif (event.source, event.epoch, event.hops) != (session.device, session.epoch, 0):
-            self._core.dropped("not_its_own")
+            self._station.dropped("not_its_own")
         else:
-            self._core.device_published(event)
+            self._routing.publish(event)
 
     # ---- absence ----------------------------------------------------------------------------------
     def _alive(self, sender: Peer, message: wire.Alive) -> None:
         session = self.of.get(sender.node)
         if session is None or session.link is None or session.nonce != message.nonce or session.epoch != sender.epoch:
-            self._core.unicast(sender.node, wire.Reset(message.nonce))
+            self._station.unicast(sender.node, wire.Reset(message.nonce))
         else:
             session.heard_at = self._env.now()
-            self._core.unicast(sender.node, wire.Served(message.nonce))
+            self._station.unicast(sender.node, wire.Served(message.nonce))
 
     def _move_out(self, sender: Peer, message: wire.MoveOut) -> None:
         session = self.of.get(sender.node)
@@ -221,7 +220,7 @@ class Sessions:
                 self.end(session, "left")
             else:
                 self._away(session, "moved_out")
-        self._core.unicast(sender.node, wire.MovedOut(message.nonce))
+        self._station.unicast(sender.node, wire.MovedOut(message.nonce))
 
     def link_failed(self, link: LinkId, reason: str) -> None:
         """The channel to a device gave up, or the device reset it."""
@@ -240,13 +239,13 @@ class Sessions:
     def _close_channel(self, session: Session) -> None:
         if session.link is not None:
             del self.links[session.link]
-            self._core.close_channel(session.link)
+            self._channels.close(session.link)
             session.link = None
         session.buffer.rewind()
 
     def _sweep(self) -> None:
         """Every beacon interval while there are sessions: who is silent, and whom to forget."""
-        now, config = self._env.now(), self._core.config
+        now, config = self._env.now(), self._config
         silent = SILENT_ALIVES * ALIVE_BEACONS * config.hello_interval
         for session in list(self.of.values()):
             session.buffer.expire(now)
@@ -270,7 +269,7 @@ class Sessions:
         linked = session.link
         self._close_channel(session)
         if linked is not None and reason != "left":
-            self._core.unicast(session.device, wire.Reset(linked.nonce))
+            self._station.unicast(session.device, wire.Reset(linked.nonce))
         for key in list(session.filters):
             self._take_back(session, key)
         del self.of[session.device], self.hops[session.hop]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from node import wire
 from node.ids import EventId, LinkId, Peer
-from node.routing.strategy import MAX_HOPS, Strategy
+from node.routing.strategy import MAX_HOPS, Strategy, Surroundings
 from node.trees import SUPPLIES_NOTHING
 
 JITTER = 0.01  # s a node waits at most before it repeats an event
@@ -20,8 +20,8 @@ WAITING = 256  # events that wait to be repeated
 class Flooding(Strategy):
     needs = SUPPLIES_NOTHING
 
-    def __init__(self, core) -> None:
-        super().__init__(core)
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
         self._waiting = 0
         self.link_messages = {}
         self.hop_messages = {wire.Flood: self._flood_received}
@@ -34,26 +34,25 @@ class Flooding(Strategy):
         size = wire.encoded_size(message)
         if size > MAX_EVENT:
             what = f"event {EventId(*event[:3])} of {size} bytes, to be flooded"
-            self._core.env.record("refused", what=what, limit=MAX_EVENT)
+            self._env.record("refused", what=what, limit=MAX_EVENT)
         else:
-            self._core.broadcast(message)
+            self._station.broadcast(message)
         super().publish(event)
 
     def _flood_received(self, sender: Peer, message: wire.Flood) -> None:
         event = message.event
         if type(event) is not wire.Event:
-            self._core.dropped("misplaced")
+            self._station.dropped("misplaced")
             return
         if not self._seen.first_time(event.source, event.epoch, event.sequence):
             return  # every neighbor repeats it: no record
         self._route(event, None)
         if event.hops >= MAX_HOPS or self._waiting >= WAITING:
-            self._core.dropped("not_repeated")
+            self._station.dropped("not_repeated")
             return
         self._waiting += 1
-        env = self._core.env
-        env.call_later(JITTER * env.random.random(), lambda: self._repeat(event))
+        self._env.call_later(JITTER * self._env.random.random(), lambda: self._repeat(event))
 
     def _repeat(self, event: wire.Event) -> None:
         self._waiting -= 1
-        self._core.broadcast(wire.Flood(event._replace(hops=event.hops + 1)))
+        self._station.broadcast(wire.Flood(event._replace(hops=event.hops + 1)))

@@ -17,53 +17,15 @@ from collections.abc import Iterable
 from node import wire
 from node.filters import Filter, covers
 from node.ids import LinkId
+from node.reconcile import EVERYTHING, Everything
 from node.routing.resync import Resync
-from node.routing.strategy import Strategy
+from node.routing.strategy import Strategy, Surroundings
 from node.routing.table import MAX_FILTERS_PER_LINK, FilterHash, Hop, digest_of, parts
+from node.routing.told import Told
 from node.trees import SUPPLIES_LINKS
 
 MAX_UNSUB = 96  # hashes in one UNSUB, which then fits a datagram
 MAX_DIGESTS = 16  # in a HELLO
-
-
-class Everything:
-    """Holds every filter, also those yet to come."""
-
-    def __contains__(self, key: FilterHash) -> bool:
-        return True
-
-
-EVERYTHING = Everything()
-
-
-class Told:
-    """One link: what its far end was told, and what is still to be sent."""
-
-    __slots__ = ("filters", "digest", "position", "to_sub", "to_unsub", "refused")
-
-    def __init__(self) -> None:
-        self.filters: dict[FilterHash, Filter] = {}  # as the far end will know them once all is sent
-        self.digest = 0  # of `filters`
-        self.position = 0  # of the channel, behind the last message about filters
-        self.to_sub: dict[FilterHash, Filter] = {}
-        self.to_unsub: dict[FilterHash, None] = {}
-        self.refused = False  # its far end went past MAX_FILTERS_PER_LINK
-
-    def tell(self, key: FilterHash, wanted: Filter) -> None:
-        self.filters[key] = wanted
-        self.digest ^= digest_of(key)
-        if key in self.to_unsub:
-            del self.to_unsub[key]
-        else:
-            self.to_sub[key] = wanted
-
-    def withdraw(self, key: FilterHash) -> None:
-        del self.filters[key]
-        self.digest ^= digest_of(key)
-        if key in self.to_sub:
-            del self.to_sub[key]
-        else:
-            self.to_unsub[key] = None
 
 
 class SubscriptionForwarding(Strategy):
@@ -71,10 +33,10 @@ class SubscriptionForwarding(Strategy):
 
     needs = SUPPLIES_LINKS
 
-    def __init__(self, core) -> None:
-        super().__init__(core)
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
         self.links: dict[LinkId, Told] = {}
-        self._covering = core.config.forwarding == "covering"
+        self._covering = around.station.config.forwarding == "covering"
         self._held: dict[LinkId, set[FilterHash] | Everything] = {}  # not told to this link for now
         self._kept: dict[LinkId, dict[FilterHash, Filter]] = {}  # of this lost link: not withdrawn yet
         # link -> reconfiguration -> filters assumed of it whose UNSUB does not count for now (assume)
@@ -83,7 +45,7 @@ class SubscriptionForwarding(Strategy):
         self._rider: LinkId | None = None
         self._ridden: set[LinkId] = set()
         self._turn = 0
-        self._resync = Resync(core, self)
+        self._resync = Resync(around.station, around.channels, self.table, self)
         self.link_messages |= {
             wire.Sub: self._sub_received,
             wire.Unsub: self._unsub_received,
@@ -91,7 +53,7 @@ class SubscriptionForwarding(Strategy):
             wire.Snapshot: self._resync.snapshot_received,
         }
 
-    # ---- links come and go: the services that reconcilers ask of the core ----------------------
+    # ---- links come and go: what reconcilers ask ------------------------------------------------
     def add_link(self, link: LinkId, held: Iterable[FilterHash] | Everything = ()) -> None:
         """A link opened: tell it all that is wanted, except the filters `held` back until `release`."""
         if link in self.links:
@@ -218,7 +180,7 @@ class SubscriptionForwarding(Strategy):
     def mark(self, link: LinkId) -> None:
         """A message that changes what the link's far end holds was sent."""
         if link in self.links:
-            self.links[link].position = self._core.sent_position(link)
+            self.links[link].position = self._channels.sent_position(link)
 
     def send_snapshot(self, link: LinkId, asked: bool = False) -> None:
         """All filters told over the link, whole, whatever the far end holds; `asked` for, not too often."""
@@ -264,7 +226,7 @@ class SubscriptionForwarding(Strategy):
     def subscribed(self, link: LinkId, filters: Iterable[Filter]) -> None:
         """The far end of the link wants these."""
         if link not in self.links:
-            self._core.dropped("dead_link")
+            self._station.dropped("dead_link")
             return
         for wanted in filters:
             self.enter(link, wanted)
@@ -273,7 +235,7 @@ class SubscriptionForwarding(Strategy):
 
     def _unsub_received(self, link: LinkId, message: wire.Unsub) -> None:
         if link not in self.links:
-            self._core.dropped("dead_link")
+            self._station.dropped("dead_link")
             return
         self.erase(link, message.filters)
         self.flush()
@@ -323,7 +285,7 @@ class SubscriptionForwarding(Strategy):
         state = self.links[link]
         if not state.refused:  # once a link, or its far end could fill the log
             state.refused = True
-            self._core.env.record("refused", what=f"filters over link {link}", limit=MAX_FILTERS_PER_LINK)
+            self._env.record("refused", what=f"filters over link {link}", limit=MAX_FILTERS_PER_LINK)
 
     def _erase(self, hop: Hop, key: FilterHash) -> bool:
         known = self.table.remove(hop, key)
@@ -407,17 +369,17 @@ class SubscriptionForwarding(Strategy):
         for links, filters in subs.values():
             pieces = list(parts(filters.values()))
             for part in pieces[:-1]:
-                self._core.send(links, wire.Sub(part))
+                self._channels.send(links, wire.Sub(part))
             if self._rider is None:
-                self._core.send(links, wire.Sub(pieces[-1]))
+                self._channels.send(links, wire.Sub(pieces[-1]))
             else:
-                self._core.send(links, wire.SubFlush(pieces[-1], self._rider))
+                self._channels.send(links, wire.SubFlush(pieces[-1], self._rider))
                 self._ridden.update(links)
         for keys, links in unsubs.items():
             for i in range(0, len(keys), MAX_UNSUB):
-                self._core.send(links, wire.Unsub(keys[i:i + MAX_UNSUB]))
+                self._channels.send(links, wire.Unsub(keys[i:i + MAX_UNSUB]))
         for link, state in dirty.items():
-            state.position = self._core.sent_position(link)
+            state.position = self._channels.sent_position(link)
 
 
 def dominates(f: Filter, g: Filter) -> bool:

@@ -11,18 +11,21 @@ from node import wire
 from node.filters import Filter
 from node.ids import LinkId
 from node.routing.forwarding import SubscriptionForwarding
+from node.routing.strategy import Surroundings
 from node.routing.table import FilterHash
+from node.routing.told import Told
 
 
 class HierarchicalForwarding(SubscriptionForwarding):
-    """Uses of the core besides: `tree_status().parent`, and the notice `tree_changed`."""
+    """It also asks the tree for the parent, at each notice `tree_changed`."""
 
-    def __init__(self, core) -> None:
-        super().__init__(core)
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
+        self._tree = around.tree
         self._parent: int | None = None
 
     def tree_changed(self) -> None:
-        parent = self._core.tree_status().parent
+        parent = self._tree.status().parent
         if parent == self._parent:
             return
         self._parent = parent
@@ -38,7 +41,7 @@ class HierarchicalForwarding(SubscriptionForwarding):
     def is_wanted(self, link: LinkId, key: FilterHash) -> bool:
         return link.far_end(self._me) == self._parent and super().is_wanted(link, key)
 
-    def _more(self, link: LinkId, state, key: FilterHash, wanted: Filter) -> None:
+    def _more(self, link: LinkId, state: Told, key: FilterHash, wanted: Filter) -> None:
         if link.far_end(self._me) == self._parent:
             super()._more(link, state, key, wanted)
 

@@ -8,10 +8,15 @@ limit of the receiver makes (see forwarding.MAX_FILTERS_PER_LINK) does not go aw
 """
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
 from node import wire
 from node.filters import Filter
 from node.ids import LinkId, NodeId
-from node.routing.table import MAX_FILTERS_PER_LINK, parts
+from node.routing.table import MAX_FILTERS_PER_LINK, SubscriptionTable, parts
+from node.routing.told import Told
+from node.seams import Channels, Host
 
 FIRST_PAUSE = 5.0  # s between two requests over a link, doubling ...
 LAST_PAUSE = 160.0  # s ... up to this
@@ -30,11 +35,24 @@ class _Link:
         self.filters: list[Filter] = []
 
 
-class Resync:
-    """Per link: what is compared, asked and answered. `routing` is the table's owner."""
+class Telling(Protocol):
+    """The table's owner."""
 
-    def __init__(self, core, routing) -> None:
-        self._core = core
+    @property
+    def links(self) -> Mapping[LinkId, Told]: ...
+    def is_fenced(self, link: LinkId) -> bool: ...
+    def replace(self, link: LinkId, filters: Iterable[Filter]) -> tuple[int, int]: ...
+
+
+class Resync:
+    """Per link: what is compared, asked and answered."""
+
+    def __init__(self, station: Host, channels: Channels, table: SubscriptionTable, routing: Telling) -> None:
+        self._station = station
+        self._env = station.env
+        self._me = station.me.node
+        self._channels = channels
+        self._table = table
         self._routing = routing
         self._links: dict[LinkId, _Link] = {}
 
@@ -50,12 +68,12 @@ class Resync:
     def changed(self, link: LinkId) -> None:
         """A SUB or UNSUB was applied: the comparison moves on, and a snapshot under way is void."""
         state = self._links.get(link) or self._state(link)
-        state.position = self._core.received_position(link)
+        state.position = self._channels.received_position(link)
         if state.parts is not None:
             state.parts, state.filters = None, []
 
     def digests_received(self, node: NodeId, digests) -> None:
-        me = self._core.me.node
+        me = self._me
         for neighbor, nonce, position, digest in digests:
             if neighbor != me:
                 continue
@@ -67,17 +85,17 @@ class Resync:
         state = self._state(link)
         if self._routing.is_fenced(link):
             return  # this end is ahead of what the other knows
-        if not state.position <= position <= self._core.received_position(link):
+        if not state.position <= position <= self._channels.received_position(link):
             return  # more was received than the beacon speaks of, or not all of it yet
-        if digest == self._routing.table.digest(link):
+        if digest == self._table.digest(link):
             state.pause = FIRST_PAUSE
             return
-        now = self._core.env.now()
+        now = self._env.now()
         if now < state.ask_after:
             return
         state.ask_after = now + state.pause
         state.pause = min(2 * state.pause, LAST_PAUSE)
-        self._core.send([link], wire.Resync(position))
+        self._channels.send([link], wire.Resync(position))
 
     def requested(self, link: LinkId, message: wire.Resync) -> None:
         """The far end's table disagrees with what it was told up to there: tell it all, in order."""
@@ -90,7 +108,7 @@ class Resync:
         if link not in self._routing.links:
             return
         state = self._state(link)
-        now = self._core.env.now()
+        now = self._env.now()
         if now < state.answer_after:
             return
         state.answer_after = now + ANSWER_PAUSE
@@ -103,12 +121,12 @@ class Resync:
         filters = [told.filters[key] for key in sorted(told.filters)[:MAX_FILTERS_PER_LINK]]
         pieces = list(parts(filters)) or [()]
         for number, piece in enumerate(pieces, 1):
-            self._core.send([link], wire.Snapshot(number - 1, number == len(pieces), piece))
-        told.position = self._core.sent_position(link)
+            self._channels.send([link], wire.Snapshot(number - 1, number == len(pieces), piece))
+        told.position = self._channels.sent_position(link)
 
     def snapshot_received(self, link: LinkId, message: wire.Snapshot) -> None:
         if link not in self._routing.links:
-            self._core.dropped("dead_link")
+            self._station.dropped("dead_link")
             return
         state = self._state(link)
         if message.part == 0:
@@ -122,7 +140,7 @@ class Resync:
             return
         filters = state.filters
         state.parts, state.filters = None, []
-        state.position = self._core.received_position(link)
+        state.position = self._channels.received_position(link)
         added, removed = self._routing.replace(link, filters)
         if added or removed:
-            self._core.env.record("table_healed", link=str(link), added=added, removed=removed)
+            self._env.record("table_healed", link=str(link), added=added, removed=removed)

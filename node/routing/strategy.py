@@ -7,36 +7,54 @@ tree neighbors are told of it and where an event goes. The services that reconci
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from node import wire
 from node.filters import Filter
 from node.ids import EventId, LinkId, NodeId
+from node.reconcile import Everything
+from node.recovery import Recovery
 from node.routing.duplicates import SeenEvents
 from node.routing.table import FilterHash, SubscriptionTable
+from node.seams import Channels, Delivery, HopMessages, LinkMessages, Sender, Standing
 
 MAX_HOPS = 255  # an event's hop count is a u8
 
 
+class Surroundings(NamedTuple):
+    """What a strategy may call, and what it shares with a recovery: the table and the memory of events."""
+
+    station: Sender
+    channels: Channels
+    tree: Standing
+    delivery: Delivery
+    table: SubscriptionTable
+    seen: SeenEvents
+    recovery: Recovery | None
+    quiet: bool = False  # a world that counts messages itself asks for no records of events, which take most of the time
+
+
 class Strategy:
-    """The routing of one node. Calls on the core: send, deliver; and `quiet`, see below. `recovery` of the core, None
-    or what node/recovery/ describes, sees each event on its way once."""
+    """The routing of one node. A recovery, where there is one, sees each event on its way once."""
 
     needs: str  # trees.SUPPLIES_*: what the tree must supply
 
-    def __init__(self, core) -> None:
-        self._core = core
-        self._me: NodeId = core.me.node
-        self.table = SubscriptionTable()
+    def __init__(self, around: Surroundings) -> None:
+        self._station = around.station
+        self._env = around.station.env
+        self._me = around.station.me.node
+        self._channels = around.channels
+        self._delivery = around.delivery
+        self._recovery = around.recovery
+        self._seen = around.seen
+        self._quiet = around.quiet
+        self.table = around.table
         self.links: dict[LinkId, object] = {}
-        self._seen = SeenEvents()
-        # A world that counts messages itself asks for no records of events: they would take most of the time.
-        self._quiet: bool = core.quiet
-        self._recovery = core.recovery
-        self.link_messages: dict[type, object] = dict.fromkeys(wire.EVENTS, self._event_received)
-        self.hop_messages: dict[type, object] = {}
+        self.link_messages: LinkMessages = dict.fromkeys(wire.EVENTS, self._event_received)
+        self.hop_messages: HopMessages = {}
 
-    # ---- links come and go: the services that reconcilers ask of the core ----------------------
-    def add_link(self, link: LinkId, held: Iterable[FilterHash] = ()) -> None:
+    # ---- links come and go: what reconcilers ask ------------------------------------------------
+    def add_link(self, link: LinkId, held: Iterable[FilterHash] | Everything = ()) -> None:
         self.links.setdefault(link, None)
 
     def remove_link(self, link: LinkId, keep: bool = False) -> None:
@@ -45,6 +63,10 @@ class Strategy:
     def holds_back(self, link: LinkId) -> bool:
         """Whether the link has not been told all yet, so that what is sent over it fences nothing."""
         return False
+
+    def told_links(self) -> list[LinkId]:
+        """Links over which all that is wanted has been told, so that what follows in them fences it."""
+        return [link for link in self.links if not self.holds_back(link)]
 
     def tree_changed(self) -> None:
         """This node's parent, depth or leader is another one."""
@@ -61,10 +83,6 @@ class Strategy:
         if self._seen.first_time(event.source, event.epoch, event.sequence):
             self._route(event, None)
 
-    def is_seen(self, event: EventId) -> bool:
-        """Whether it was published here or came over the tree (or is too old to tell)."""
-        return self._seen.contains(*event)
-
     # ---- the HELLO's digests --------------------------------------------------------------------
     def digests_received(self, node: NodeId, digests) -> None:
         """The part of a neighbor's HELLO that states what it told over its links."""
@@ -80,11 +98,11 @@ class Strategy:
 
     def _event_received(self, link: LinkId, event: wire.Event) -> None:
         if link not in self.links:
-            self._core.dropped("dead_link")
+            self._station.dropped("dead_link")
             return
         if not self._seen.first_time(event[0], event[1], event[2]):
             if not self._quiet:
-                self._core.env.record("duplicate", event=str(EventId(*event[:3])), link=str(link))
+                self._env.record("duplicate", event=str(EventId(*event[:3])), link=str(link))
             return
         self._route(event, link)
 
@@ -97,10 +115,10 @@ class Strategy:
         if links:
             self._forward(event, arrival, links)
         for client in clients:
-            self._core.deliver(client, event)
+            self._delivery.deliver(client, event)
 
     def _forward(self, event: wire.Event, arrival: LinkId | None, links: list[LinkId]) -> None:
-        record = self._core.env.record
+        record = self._env.record
         if event.hops >= MAX_HOPS:
             for link in links:
                 record("event_dropped", event=str(EventId(*event[:3])), link=str(link), reason="hops")
@@ -109,4 +127,4 @@ class Strategy:
             record("forwarded", **{"event": str(EventId(*event[:3])),
                                    "from": None if arrival is None else str(arrival),
                                    "to": [str(link) for link in links]})
-        self._core.send(links, event._replace(hops=event.hops + 1))
+        self._channels.send(links, event._replace(hops=event.hops + 1))

@@ -1,17 +1,19 @@
 """What a tree is to the rest of the node: who our tree neighbors are, and four notices.
 
 cugola-frey-murphy-picco-dynamic-topology, section III-A (interface between tree maintenance and
-routing), with the incarnations and reconfiguration identifiers of the design. A tree calls, on
-the core: `lost(link, reason)`, `gained(link)`, `replaced(rid, lost, new, path, role)` and
+routing), with the incarnations and reconfiguration identifiers of the design. A tree gives the notices
+`lost(link, reason)`, `gained(link)`, `replaced(rid, lost, new, path, role)` and
 `abandoned(rid)`; at every node `lost` comes before `replaced`, and an end of the lost link that has
 restarted since hears neither. The `rid` of a reconfiguration is the lost link's LinkId. Merges, joins and elections are plain `gained`.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from node.ids import LinkId, NodeId, Peer
+from node import wire
+from node.ids import LinkId, Peer
+from node.seams import Channels, HopMessages, LinkMessages, Neighborhood, OneHop, Radio, TreeNotices
+from node.seams import TreeStatus as TreeStatus
 
 # What a tree can tell about a reconfiguration, from least to most; a protocol states its need.
 SUPPLIES_NOTHING = "nothing"  # no tree
@@ -26,23 +28,24 @@ def supplies(tree: str, need: str) -> bool:
     return SUPPLIES.index(tree) >= SUPPLIES.index(need)
 
 
-class TreeStatus(NamedTuple):
-    """Where a node stands; carried by its HELLO."""
+class Surroundings(NamedTuple):
+    """What a tree may call."""
 
-    leader: NodeId  # an orphan fragment names its root
-    depth: int
-    parent: NodeId | None
-    seeking: bool  # the fragment has no leader at present
+    station: Radio
+    neighbors: Neighborhood
+    relay: OneHop
+    channels: Channels
+    notices: TreeNotices
 
 
 class Tree(Protocol):
-    """Also tells the core `tree_changed()` when its status is another one; after that it is asked for it."""
+    """Also gives the notice `tree_changed()` when its status is another one; after that it is asked for it."""
 
     supplies: str
-    # messages of this tree: type -> handler
-    hop_messages: dict[type, Callable]  # by themselves: handler(sender: Peer, message)
-    relayed_messages: dict[type, Callable]  # brought by node/relay.py: handler(sender: Peer, message)
-    link_messages: dict[type, Callable]  # out of a channel: handler(link: LinkId, message)
+    # messages of this tree
+    hop_messages: HopMessages  # by themselves
+    relayed_messages: HopMessages  # brought by node/relay.py
+    link_messages: LinkMessages
 
     def start(self) -> None: ...
     def status(self) -> TreeStatus: ...
@@ -50,20 +53,20 @@ class Tree(Protocol):
         """A two-way radio neighbor appeared."""
 
     def neighbor_down(self, peer: Peer, reason: str) -> None:
-        """It is gone; tree links to it are to be given up (the tree calls core.lost)."""
+        """It is gone; tree links to it are to be given up (the tree gives the notice `lost`)."""
 
     def suspected(self, peer: Peer) -> None:
         """Nothing was heard of it for longer than is usual; told once a silence. Its link is to be tried."""
 
-    def hello_received(self, peer: Peer, hello) -> None:
+    def hello_received(self, peer: Peer, hello: wire.Hello) -> None:
         """A two-way neighbor's beacon: it tells its leader, depth and whether it seeks one."""
 
     def link_failed(self, link: LinkId, reason: str) -> None:
-        """The reliable channel gave up or was reset; the tree calls core.lost(link)."""
+        """The reliable channel gave up or was reset; the tree gives the notice `lost`."""
 
     def link_pending(self, link: LinkId) -> bool:
         """Whether the far end may have opened this link although it is not open here: then its first message
         is no message of a dead incarnation."""
 
     def link_heard(self, link: LinkId) -> None:
-        """A message came over such a link: the tree calls core.gained(link), before the message is handled."""
+        """A message came over such a link: the tree gives the notice `gained`, before the message is handled."""

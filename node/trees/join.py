@@ -64,6 +64,9 @@ from typing import NamedTuple
 from node import wire
 from node.environment import Timer
 from node.ids import LinkId, NodeId, Peer
+from node.seams import HopMessages
+from node.trees import Surroundings
+from node.trees.position import Position
 
 ROUTE = 64  # nodes of a route, from the root that asks to the far new end
 WALK = 128  # nodes of a walk; a join that would go further is refused
@@ -113,16 +116,17 @@ def roles(node: NodeId, rid: LinkId | None, route: tuple[NodeId, ...]) -> list[s
 class Join:
     """Joins of this root, and this node's part in the joins of others."""
 
-    def __init__(self, tree) -> None:
+    def __init__(self, around: Surroundings, tree: Position) -> None:
+        self._station, self._neighbors, self._relay, _, self._notices = around
+        self._env = self._station.env
+        self._config = self._station.config
+        self._me = self._station.me.node
         self._tree = tree
-        self._core = tree.core
-        self._env = tree.env
-        self._me: NodeId = tree.me
         self._request = self._env.random.getrandbits(31)  # a past life's answers shall not fit
         self._pending: _Pending | None = None
         self._timer: Timer | None = None
         self._crossings: OrderedDict[tuple[NodeId, int], _Crossing] = OrderedDict()  # (seeker, request)
-        self.relayed: dict[type, Callable] = {
+        self.relayed: HopMessages = {
             wire.Join: self._join, wire.Grant: self._answer, wire.Refuse: self._answer,
             wire.Activate: self._activate, wire.Replaced: self._replaced}
 
@@ -139,14 +143,14 @@ class Join:
         """
         self._request = (self._request + 1) & 0xFFFFFFFF
         pending = self._pending = _Pending(self._request, rid, path, route, done)
-        wait = self._tree.config.join_wait * max(1.0, hops / PROMPT_HOPS)
+        wait = self._config.join_wait * max(1.0, hops / PROMPT_HOPS)
         self._timer = self._env.call_later(wait, lambda: self._end("timeout"))
         if self._next_hop(route, 0) is None:
             self._timer.cancel()
             self._timer = self._env.call_later(0.0, lambda: self._end("gone"))
             return
         message = wire.Join(pending.request, rid, path or (), route, ())
-        self._core.relay_to(route[1], message, lambda: self._end("gone", pending))
+        self._relay.send(route[1], message, lambda: self._end("gone", pending))
 
     def cancel(self) -> None:
         """The JOIN that is out cannot commit any more; its `done` is not called."""
@@ -165,7 +169,7 @@ class Join:
         """The node after position `at` if a message may go there: to a child, or over the crossing."""
         node = route[at + 1]
         if at + 2 == len(route):
-            return node if node in self._core.two_way() and node != self._tree.parent else None
+            return node if node in self._neighbors.two_way and node != self._tree.parent else None
         return node if self._tree.is_child(node) else None
 
     # ---- the walk -----------------------------------------------------------------------------------
@@ -173,7 +177,7 @@ class Join:
         route, walk = message.route, message.walk
         if len(route) < 2 or len({*route, *walk}) != len(route) + len(walk) - (1 if walk else 0) \
                 or (walk and walk[0] != route[-1]):
-            self._core.dropped("bad_route")
+            self._station.dropped("bad_route")
         elif not walk:
             self._join_on_route(sender.node, message)
         elif self._me in walk or self._me in route:
@@ -187,7 +191,7 @@ class Join:
         route = message.route
         at = route.index(self._me) if self._me in route else 0
         if at == 0 or route[at - 1] != sender:
-            self._core.dropped("bad_route")
+            self._station.dropped("bad_route")
             return
         if at + 1 == len(route):
             self._remember((route[0], message.request), _Crossing(
@@ -196,7 +200,7 @@ class Join:
         elif self._tree.parent != sender or self._next_hop(route, at) is None:
             self._refuse(message, sender, "gone")
         else:
-            self._core.relay_to(route[at + 1], message, lambda: self._refuse(message, sender, "gone"))
+            self._relay.send(route[at + 1], message, lambda: self._refuse(message, sender, "gone"))
 
     def _walk(self, message: wire.Join, sender: NodeId) -> None:
         """One step of the walk, from this node, which is the last of `walk` already."""
@@ -215,12 +219,12 @@ class Join:
 
     # ---- the answer -----------------------------------------------------------------------------------
     def _refuse(self, message: wire.Join, sender: NodeId, reason: str) -> None:
-        self._core.relay_to(sender, wire.Refuse(message.request, message.route, message.walk, reason))
+        self._relay.send(sender, wire.Refuse(message.request, message.route, message.walk, reason))
 
     def _back(self, message: wire.Grant | wire.Refuse) -> None:
         """Send an answer on to the node before this one."""
         chain = (*message.route, *message.walk[1:])
-        self._core.relay_to(chain[chain.index(self._me) - 1], message)
+        self._relay.send(chain[chain.index(self._me) - 1], message)
 
     def _answer(self, sender: Peer, message: wire.Grant | wire.Refuse) -> None:
         chain = (*message.route, *message.walk[1:])
@@ -229,7 +233,7 @@ class Join:
         granted = type(message) is wire.Grant
         if at < 0 or len(message.route) < 2 or (message.walk and message.walk[0] != message.route[-1]) \
                 or (last and granted) or (not last and chain[at + 1] != sender.node):
-            self._core.dropped("bad_route")
+            self._station.dropped("bad_route")
         elif at == 0:
             self._conclude(message, granted)
         elif granted:
@@ -245,7 +249,7 @@ class Join:
         key = (message.route[0], message.request)
         crossing = self._crossings.get(key)
         if crossing is None or crossing.near != message.route[-2] or crossing.nonce:
-            self._core.dropped("unasked")
+            self._station.dropped("unasked")
             return
         nonce = self._env.random.randrange(1, 2**32)
         self._remember(key, crossing._replace(nonce=nonce, expires=self._env.now() + self._memory()))
@@ -254,7 +258,7 @@ class Join:
     def _conclude(self, message: wire.Grant | wire.Refuse, granted: bool) -> None:
         pending = self._pending
         if pending is None or pending.request != message.request or pending.route != message.route:
-            self._core.dropped("late")  # timed out before: it can never commit
+            self._station.dropped("late")  # timed out before: it can never commit
         elif not granted:
             self._end(message.reason if message.reason in ("busy", "met", "far") else "gone")
         elif not message.nonce or self._next_hop(pending.route, 0) is None:
@@ -269,16 +273,16 @@ class Join:
         route = message.route
         at = route.index(self._me) if self._me in route else 0
         if at == 0 or route[at - 1] != sender.node or len(set(route)) != len(route):
-            self._core.dropped("bad_route")
+            self._station.dropped("bad_route")
             return
         over = LinkId.between(self._me, sender.node, message.over)
         if at + 1 == len(route):
             self.held_open(sender.node, message.over)
         elif self._tree.parent != sender.node or self._tree.links[sender.node] != over:
             # the sender points here and we no longer there: the link between us is of no use to either
-            self._core.dropped("not_parent")
+            self._station.dropped("not_parent")
             self._tree.lose(over, "crossed")
-            self._core.relay_to(sender.node, wire.Leave(message.over))
+            self._relay.send(sender.node, wire.Leave(message.over))
         else:
             self._advance(at, message)
 
@@ -293,7 +297,7 @@ class Join:
         new = LinkId.between(route[-2], route[-1], message.nonce)
         opens = at + 2 == len(route)
         link = new if opens else tree.links[node]
-        tree.core.relay_to(node, message._replace(over=link.nonce),
+        self._relay.send(node, message._replace(over=link.nonce),
                         lambda: tree.lose(link, "unanswered", tell=True))
         if not opens:
             tree.set_parent(node)
@@ -307,8 +311,8 @@ class Join:
         if self.granted(link):
             self.opened(link)
         elif self._tree.links.get(far) != link:
-            self._core.dropped("unasked")
-            self._core.relay_to(far, wire.Leave(nonce))
+            self._station.dropped("unasked")
+            self._relay.send(far, wire.Leave(nonce))
 
     def granted(self, link: LinkId) -> bool:
         """Whether the far end of this link was granted to open it."""
@@ -330,7 +334,7 @@ class Join:
 
     def _memory(self) -> float:
         """Seconds that a join is remembered at its far new end: longer than its root waits for it."""
-        return self._tree.config.join_wait * (ROUTE + WALK) / PROMPT_HOPS
+        return self._config.join_wait * (ROUTE + WALK) / PROMPT_HOPS
 
     def _crossing(self, link: LinkId) -> tuple[NodeId, int] | None:
         far, now = link.far_end(self._me), self._env.now()
@@ -350,7 +354,7 @@ class Join:
                 route: tuple[NodeId, ...]) -> None:
         for role in roles(self._me, rid, route):
             if role not in OLD_ENDS or self._tree.had(rid):
-                self._core.replaced(rid, rid, new, path, role)
+                self._notices.replaced(rid, rid, new, path, role)
 
     def _replaced(self, sender: Peer, message: wire.Replaced) -> None:
         path = message.path
@@ -358,19 +362,19 @@ class Join:
         at = path.index(self._me) if self._me in path else 0
         if at == 0 or path[at - 1] != sender.node or len(set(path)) != len(path) \
                 or {path[0], path[-1]} != {rid.low, rid.high}:
-            self._core.dropped("bad_route")
+            self._station.dropped("bad_route")
         elif at + 1 < len(path):
-            self._core.replaced(rid, rid, new, path, "on_path")
+            self._notices.replaced(rid, rid, new, path, "on_path")
             self._pass_on(message)
         else:
             self._tree.lose(rid, "replaced")
             if self._tree.had(rid):
-                self._core.replaced(rid, rid, new, path, "old_far")
+                self._notices.replaced(rid, rid, new, path, "old_far")
 
     def _pass_on(self, message: wire.Replaced) -> None:
         at = message.path.index(self._me) if self._me in message.path else len(message.path)
         if at + 1 < len(message.path):
-            self._core.relay_to(message.path[at + 1], message)
+            self._relay.send(message.path[at + 1], message)
 
 
 def _link(rid: tuple[int, int, int] | None) -> LinkId | None:

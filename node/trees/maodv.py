@@ -23,7 +23,8 @@ from collections.abc import Callable
 from node import wire
 from node.ids import Epoch, LinkId, NodeId, Peer
 from node.rhythm import Rhythm
-from node.trees import SUPPLIES_PATH, TreeStatus
+from node.seams import HopMessages, LinkMessages
+from node.trees import SUPPLIES_PATH, Surroundings, TreeStatus
 from node.trees.join import Join
 from node.trees.merge import Merge
 from node.trees.search import Search
@@ -34,44 +35,44 @@ DEEPEST = 255  # depths beyond are counted no further
 
 
 class Maodv:
-    """The tree as seen by one node. `parent`, `links` and `root_path` are read by the parts of this tree."""
+    """The tree as seen by one node. Its parts read it as a `position.Position`."""
 
     supplies = SUPPLIES_PATH
 
-    def __init__(self, core) -> None:
-        self.core = core
-        self.env = core.env
-        self.config = core.config
-        self.me: NodeId = core.me.node
+    def __init__(self, around: Surroundings) -> None:
+        self._station, _, self._relay, self._channels, self._notices = around
+        self._env = self._station.env
+        self._config = self._station.config
+        self.me, self._epoch = self._station.me
         self.links: dict[NodeId, LinkId] = {}  # open tree links by their far end
         self.parent: NodeId | None = None
         self.seeking = False  # as root: an orphan; as member: what the parent told last
         self.fresh = True  # leader and root path hold for the present parent
         self.leader: NodeId = self.me
-        self.leader_epoch: Epoch = core.me.epoch
+        self.leader_epoch: Epoch = self._epoch
         self.sequence = 0
         self.depth = 0
         self.root_path: tuple[NodeId, ...] = (self.me,)  # this node, its parent and so on, at most PATH
         self._former: OrderedDict[LinkId, None] = OrderedDict()  # links that this life had and lost
         self._own_sequence = 0
-        self._rhythm = Rhythm(self.env)
+        self._rhythm = Rhythm(self._env)
         self._news_at = 0.0  # when the leader was last heard anew
         self._recorded: tuple | None = None
-        self.join = Join(self)
-        self.search = Search(self)
-        self.merge = Merge(self)
-        self.relayed_messages: dict[type, Callable] = {
+        self.join = Join(around, self)
+        self.search = Search(around, self, self.join)
+        self.merge = Merge(around, self, self.join)
+        self.relayed_messages: HopMessages = {
             **self.join.relayed, **self.search.relayed, **self.merge.relayed, wire.Leave: self._leave,
             wire.Probe: self._probe}
-        self.hop_messages: dict[type, Callable] = {wire.Rreq: self.search.request_heard}
-        self.link_messages: dict[type, Callable] = {wire.Leader: self._leader}
+        self.hop_messages: HopMessages = {wire.Rreq: self.search.request_heard}
+        self.link_messages: LinkMessages = {wire.Leader: self._leader}
 
-    # ---- inputs from the core ---------------------------------------------------------------
+    # ---- inputs ---------------------------------------------------------------
     def start(self) -> None:
         """A node begins as the leader of itself alone; networks grow by merges only."""
         self._record()
-        delay = self.config.leader_interval * self.env.random.random()
-        self.env.call_later(self._rhythm.begin(delay), self._tick)
+        delay = self._config.leader_interval * self._env.random.random()
+        self._env.call_later(self._rhythm.begin(delay), self._tick)
 
     def status(self) -> TreeStatus:
         return TreeStatus(self.leader, self.depth, self.parent, self.seeking or not self.fresh)
@@ -89,7 +90,7 @@ class Maodv:
         """Ask over the link, to a parent or a child: no answer says sooner than silence that it is gone."""
         link = self.links.get(peer.node)
         if link is not None:
-            self.core.relay_to(peer.node, wire.Probe(link.nonce),
+            self._relay.send(peer.node, wire.Probe(link.nonce),
                                lambda: self.lose(link, "unanswered", tell=True))
 
     def hello_received(self, peer: Peer, hello: wire.Hello) -> None:
@@ -122,7 +123,7 @@ class Maodv:
         self.parent = node
         self.seeking = False
         self.fresh = False
-        self._news_at = self.env.now()
+        self._news_at = self._env.now()
         self._record()
 
     def become_root(self, seeking: bool) -> None:
@@ -130,7 +131,7 @@ class Maodv:
         self.parent = None
         self.seeking = seeking
         self.fresh = True
-        self.leader, self.leader_epoch = self.me, self.core.me.epoch
+        self.leader, self.leader_epoch = self.me, self._epoch
         self.depth = 0
         self.root_path = (self.me,)
         self._beacon()
@@ -149,7 +150,7 @@ class Maodv:
         self.links[node] = link
         if parent:
             self.set_parent(node)
-        self.core.gained(link)
+        self._notices.gained(link)
         if not parent and self.fresh:
             self._tell([link])
         return link
@@ -164,15 +165,15 @@ class Maodv:
         if len(self._former) > FORMER:
             self._former.popitem(last=False)
         if tell:
-            self.core.relay_to(far, wire.Leave(link.nonce), last_word=True)
+            self._relay.send(far, wire.Leave(link.nonce), last_word=True)
         if self.parent != far:
-            self.core.lost(link, reason)
+            self._notices.lost(link, reason)
             return
         former = self.root_path if self.root_path[1:2] == (far,) else (self.me, far)
         depth = max(self.depth, 1)
         self.parent = None
         self.seeking = True
-        self.core.lost(link, reason)
+        self._notices.lost(link, reason)
         self.orphaned(link, former, depth)
 
     def had(self, link: LinkId) -> bool:
@@ -192,7 +193,7 @@ class Maodv:
             self.lose(link, "unanswered", tell=True)
             if failed is not None:
                 failed()
-        self.core.relay_to(self.parent, message, unanswered)
+        self._relay.send(self.parent, message, unanswered)
 
     def _probe(self, sender: Peer, message: wire.Probe) -> None:
         self.join.held_open(sender.node, message.nonce)
@@ -202,11 +203,11 @@ class Maodv:
 
     # ---- the leader's beacons --------------------------------------------------------------------
     def _tick(self) -> None:
-        interval = self.config.leader_interval
-        self.env.call_later(self._rhythm.next(interval * self.env.random.uniform(0.9, 1.1)), self._tick)
+        interval = self._config.leader_interval
+        self._env.call_later(self._rhythm.next(interval * self._env.random.uniform(0.9, 1.1)), self._tick)
         if self.parent is None:
             self._beacon()
-        elif self.env.now() - self._news_at > interval * (self.config.leader_losses + self._patience()):
+        elif self._env.now() - self._news_at > interval * (self._config.leader_losses + self._patience()):
             self.lose(self.links[self.parent], "no_leader", tell=True)
 
     def _patience(self) -> float:
@@ -214,7 +215,7 @@ class Maodv:
 
         And by chance, so that a cycle, where depths mean nothing, breaks at one place.
         """
-        return min(self.depth, 8) / 2 + self.env.random.random()
+        return min(self.depth, 8) / 2 + self._env.random.random()
 
     def _beacon(self) -> None:
         """As root, tell the tree; each time with a sequence number of its own."""
@@ -224,7 +225,7 @@ class Maodv:
 
     def _tell(self, links: list[LinkId]) -> None:
         if links:
-            self.core.send(links, wire.Leader(
+            self._channels.send(links, wire.Leader(
                 leader=self.leader, epoch=self.leader_epoch, sequence=self.sequence, depth=self.depth,
                 seeking=self.seeking, path=self.root_path))
 
@@ -236,25 +237,25 @@ class Maodv:
     def _leader(self, link: LinkId, message: wire.Leader) -> None:
         far = link.far_end(self.me)
         if far != self.parent or self.links.get(far) != link:
-            self.core.dropped("not_parent")
+            self._station.dropped("not_parent")
             return
         path = tuple(message.path)
         if (path[:1] != (far,) or self.me in path or len(set(path)) != len(path)
                 or message.depth >= DEEPEST - 1 or len(path) != min(message.depth + 1, PATH)):
-            self.core.dropped("bad_path")
+            self._station.dropped("bad_path")
             return
         same = message.leader == self.leader
         age = (message.epoch, message.sequence)
         known = (self.leader_epoch, self.sequence)
         if same and age < known:
-            self.core.dropped("stale_beacon")
+            self._station.dropped("stale_beacon")
             return
         news = not same or age > known
         root_path = (self.me, *path)[:PATH]
         if not news and self.fresh and root_path == self.root_path and message.seeking == self.seeking:
             return
         if news or not self.fresh:
-            self._news_at = self.env.now()
+            self._news_at = self._env.now()
         self.leader, self.leader_epoch, self.sequence = message.leader, message.epoch, message.sequence
         self.depth = message.depth + 1
         self.root_path = root_path
@@ -267,6 +268,6 @@ class Maodv:
         state = (status.leader, status.depth, status.parent, status.seeking)
         if state != self._recorded:
             self._recorded = state
-            self.env.record("tree_state", leader=status.leader, depth=status.depth, parent=status.parent,
+            self._env.record("tree_state", leader=status.leader, depth=status.depth, parent=status.parent,
                             seeking=status.seeking)
-            self.core.tree_changed()
+            self._notices.tree_changed()

@@ -8,12 +8,15 @@ lowest id never gives in, so it is never busy for long, and every merge leaves o
 """
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from node import wire
 from node.environment import Timer
 from node.ids import NodeId, Peer
+from node.seams import HopMessages
+from node.trees import Surroundings
+from node.trees.join import Join
+from node.trees.position import Position
 
 DEEP = 62  # depth from which a route to the leader would be too long (join.py)
 OFFERS = 16  # offers that a leader keeps
@@ -42,11 +45,13 @@ class Offer(NamedTuple):
 class Merge:
     """What this node hears of other trees, and the merge of this leader."""
 
-    def __init__(self, tree) -> None:
+    def __init__(self, around: Surroundings, tree: Position, join: Join) -> None:
+        self._station, self._neighbors, *_ = around
+        self._env = self._station.env
+        self._config = self._station.config
+        self._me = self._station.me.node
         self._tree = tree
-        self._core = tree.core
-        self._env = tree.env
-        self._me: NodeId = tree.me
+        self._joins = join
         self._heard: dict[NodeId, Heard] = {}  # of two-way neighbors
         self._lately: dict[NodeId, tuple[float, int]] = {}  # other leader -> window's start, offers passed up
         self._leader: NodeId | None = None  # when neighbors were last compared
@@ -55,7 +60,7 @@ class Merge:
         self._tries = 0
         self._busy = 0
         self._began = 0.0
-        self.relayed: dict[type, Callable] = {wire.Offer: self._offer}
+        self.relayed: HopMessages = {wire.Offer: self._offer}
 
     # ---- inputs -------------------------------------------------------------------------------
     def neighbor_down(self, node: NodeId) -> None:
@@ -81,7 +86,7 @@ class Merge:
         heard, tree = self._heard[node], self._tree
         if not self._settled() or heard.seeking or node in tree.links or not self._gives_in(heard):
             return
-        if node in self._core.two_way() and self._allowed(heard.leader, 1):
+        if node in self._neighbors.two_way and self._allowed(heard.leader, 1):
             self._rise(wire.Offer(leader=heard.leader, depth=heard.depth, far=node, hops=()))
 
     def _gives_in(self, heard: Heard) -> bool:
@@ -118,7 +123,7 @@ class Merge:
         hops = (*message.hops, self._me, message.far)
         if message.hops[-1:] != (sender.node,) or len(set(hops)) != len(hops) \
                 or not self._tree.is_child(sender.node):
-            self._core.dropped("bad_route")
+            self._station.dropped("bad_route")
         elif self._settled() and message.leader != self._tree.leader \
                 and self._allowed(message.leader, FORWARDS):
             self._rise(message)
@@ -128,11 +133,11 @@ class Merge:
         if any(known.route == offer.route for known in self._offers) or len(self._offers) >= OFFERS:
             return
         self._offers.append(offer)
-        if self._timer is None and not self._tree.join.pending:
+        if self._timer is None and not self._joins.pending:
             self._began = self._env.now()
             self._tries = self._busy = 0
             self._env.record("repair_started", rid=None, cause="merge")
-            self._later(self._tree.config.merge_wait * self._env.random.uniform(0.7, 1.0))
+            self._later(self._config.merge_wait * self._env.random.uniform(0.7, 1.0))
 
     def _later(self, delay: float) -> None:
         self._timer = self._env.call_later(delay, self._join)
@@ -143,7 +148,7 @@ class Merge:
             self._end("refused")
             return
         best = min(self._offers)
-        self._tree.join.start(best.route, None, None, len(best.route) + best.distance,
+        self._joins.start(best.route, None, None, len(best.route) + best.distance,
                               lambda outcome: self._answered(best, outcome))
 
     def _answered(self, offer: Offer, outcome: str) -> None:

@@ -1,18 +1,20 @@
 """No tree: for routing that needs none (node/routing/flooding.py). Every node stands alone."""
 from __future__ import annotations
 
+from node import wire
 from node.ids import LinkId, Peer
-from node.trees import SUPPLIES_NOTHING, TreeStatus
+from node.seams import HopMessages, LinkMessages, TreeStatus
+from node.trees import SUPPLIES_NOTHING, Surroundings
 
 
 class NoTree:
     supplies = SUPPLIES_NOTHING
 
-    def __init__(self, core) -> None:
-        self._me = core.me.node
-        self.hop_messages: dict[type, object] = {}
-        self.relayed_messages: dict[type, object] = {}
-        self.link_messages: dict[type, object] = {}
+    def __init__(self, around: Surroundings) -> None:
+        self._me = around.station.me.node
+        self.hop_messages: HopMessages = {}
+        self.relayed_messages: HopMessages = {}
+        self.link_messages: LinkMessages = {}
 
     def start(self) -> None:
         """Nothing is to be kept."""
@@ -29,7 +31,7 @@ class NoTree:
     def suspected(self, peer: Peer) -> None:
         """Likewise."""
 
-    def hello_received(self, peer: Peer, hello) -> None:
+    def hello_received(self, peer: Peer, hello: wire.Hello) -> None:
         """Likewise."""
 
     def link_failed(self, link: LinkId, reason: str) -> None:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from node import wire
 from node.ids import LinkId, NodeId, Peer
-from node.trees import SUPPLIES_PATH, TreeStatus
+from node.seams import HopMessages, LinkMessages, TreeNotices, TreeStatus
+from node.trees import SUPPLIES_PATH
 
 Edge = tuple[NodeId, NodeId]
 Notify = Callable[[NodeId, str, tuple], None]  # node, notice of the core, its arguments
@@ -159,17 +161,17 @@ class Script:
 
 
 class Scripted:
-    """The tree of one node; all that it hears comes from the script, all that it says goes to the core."""
+    """The tree of one node; all that it hears comes from the script, all that it says are notices."""
 
     supplies = SUPPLIES_PATH
 
-    def __init__(self, core, script: Script) -> None:
-        self._core = core
+    def __init__(self, me: NodeId, script: Script, notices: TreeNotices) -> None:
+        self._me = me
         self._script = script
-        self._me = core.me.node
-        self.hop_messages: dict[type, object] = {}
-        self.relayed_messages: dict[type, object] = {}
-        self.link_messages: dict[type, object] = {}
+        self._notices = notices
+        self.hop_messages: HopMessages = {}
+        self.relayed_messages: HopMessages = {}
+        self.link_messages: LinkMessages = {}
 
     def start(self) -> None:
         """The script says what there is."""
@@ -182,7 +184,7 @@ class Scripted:
 
     def notice(self, name: str, arguments: tuple) -> None:
         """A notice of the script: lost, gained, replaced, abandoned or tree_changed."""
-        getattr(self._core, name)(*arguments)
+        getattr(self._notices, name)(*arguments)
 
     def neighbor_up(self, peer: Peer) -> None:
         """Who is in range does not matter."""
@@ -193,7 +195,7 @@ class Scripted:
     def suspected(self, peer: Peer) -> None:
         """Likewise."""
 
-    def hello_received(self, peer: Peer, hello) -> None:
+    def hello_received(self, peer: Peer, hello: wire.Hello) -> None:
         """Likewise."""
 
     def link_failed(self, link: LinkId, reason: str) -> None:

@@ -13,12 +13,15 @@ depth: depth says who is probably not below the orphan, but only the join's walk
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
 from typing import NamedTuple
 
 from node import wire
 from node.environment import Timer
 from node.ids import LinkId, NodeId, Peer
+from node.seams import HopMessages
+from node.trees import Surroundings
+from node.trees.join import Join
+from node.trees.position import Position
 
 PATH = 64  # ids of a root path or a reconfiguration path; longer ones are not named
 HOPS = 18  # ids of a request's way, both trees together
@@ -64,12 +67,13 @@ def meeting(root_path: tuple[NodeId, ...], former: tuple[NodeId, ...]) -> tuple[
 class Search:
     """The repair of this orphan, and this node's part in the requests of others."""
 
-    def __init__(self, tree) -> None:
+    def __init__(self, around: Surroundings, tree: Position, join: Join) -> None:
+        self._station, self._neighbors, self._relay, _, self._notices = around
+        self._env = self._station.env
+        self._config = self._station.config
+        self._me = self._station.me.node
         self._tree = tree
-        self._core = tree.core
-        self._env = tree.env
-        self._config = tree.config
-        self._me: NodeId = tree.me
+        self._join = join
         self._request = self._env.random.getrandbits(31)
         self._seen: OrderedDict[tuple[NodeId, int], None] = OrderedDict()
         self._running = False
@@ -81,7 +85,7 @@ class Search:
         self._began = 0.0
         self._candidates: list[Candidate] = []
         self._timer: Timer | None = None
-        self.relayed: dict[type, Callable] = {wire.Rreq: self._request_relayed, wire.Rrep: self._reply}
+        self.relayed: HopMessages = {wire.Rreq: self._request_relayed, wire.Rrep: self._reply}
 
     # ---- the orphan ---------------------------------------------------------------------------
     def begin(self, rid: LinkId | None, former: tuple[NodeId, ...], depth: int) -> None:
@@ -95,11 +99,11 @@ class Search:
 
     def neighbor_up(self, node: NodeId) -> None:
         """A new neighbor may be the way out: ask again at once if nothing was found yet."""
-        if self._running and not self._tree.join.pending and not self._candidates:
+        if self._running and not self._join.pending and not self._candidates:
             self._ask()
 
     def _next_attempt(self) -> None:
-        lonely = not self._core.two_way()
+        lonely = not self._neighbors.two_way
         if lonely or self._attempt == self._config.request_attempts:
             self._end("elected")
             return
@@ -113,7 +117,7 @@ class Search:
 
     def _ask(self) -> None:
         self._request = (self._request + 1) & 0xFFFFFFFF
-        self._core.broadcast(wire.Rreq(
+        self._station.broadcast(wire.Rreq(
             rid=self._rid, request=self._request, attempt=self._attempt, depth=self._depth,
             former=self._former[:PATH], hops=(self._me,), crossing=None))
 
@@ -125,7 +129,7 @@ class Search:
         self._candidates.remove(best)
         self._tries += 1
         hops = len(best.route) + best.far_depth
-        self._tree.join.start(best.route, self._rid, self._path(best), hops, self._joined)
+        self._join.start(best.route, self._rid, self._path(best), hops, self._joined)
 
     def _path(self, candidate: Candidate) -> tuple[NodeId, ...] | None:
         return reconfiguration_path(self._former, candidate.route, candidate.far_path)
@@ -153,7 +157,7 @@ class Search:
                          attempts=self._attempt, seconds=self._env.now() - self._began)
         if outcome == "elected":
             if rid is not None:
-                self._core.abandoned(rid)
+                self._notices.abandoned(rid)
             self._tree.elect()
 
     def _reply(self, sender: Peer, message: wire.Rrep) -> None:
@@ -161,11 +165,11 @@ class Search:
         at = hops.index(self._me) if self._me in hops else len(hops)
         if at + 1 >= len(hops) or hops[at + 1] != sender.node or not 0 < crossing < len(hops) \
                 or len(set(hops)) != len(hops) or message.path[:1] != hops[-1:]:
-            self._core.dropped("bad_route")
+            self._station.dropped("bad_route")
         elif at > 0:
-            self._core.relay_to(hops[at - 1], message)
+            self._relay.send(hops[at - 1], message)
         elif not self._running or message.request != self._request:
-            self._core.dropped("late")
+            self._station.dropped("late")
         elif self._me not in message.path and len(self._candidates) < CANDIDATES:
             far_path = (*hops[crossing:], *message.path[1:])[:PATH]
             far_depth = message.depth + len(hops) - 1 - crossing
@@ -178,7 +182,7 @@ class Search:
         if self._me in hops:
             return  # the echo of what this node passed on
         if not self._sound(sender, message) or message.crossing is not None:
-            self._core.dropped("bad_route")
+            self._station.dropped("bad_route")
             return
         tree = self._tree
         seeker = hops[0]
@@ -188,14 +192,14 @@ class Search:
             if self._first(message) and len(hops) <= self._config.request_hops:
                 forward = message._replace(hops=(*hops, self._me))
                 self._env.call_later(self._env.random.random() * FORWARD_JITTER,
-                                     lambda: self._core.broadcast(forward))
+                                     lambda: self._station.broadcast(forward))
         elif sender.node not in tree.links:
             self._crossed(message._replace(crossing=len(hops)))
 
     def _request_relayed(self, sender: Peer, message: wire.Rreq) -> None:
         """A route request on its way up the tree that it crossed to."""
         if not self._sound(sender, message) or not 0 < (message.crossing or 0) < len(message.hops):
-            self._core.dropped("bad_route")
+            self._station.dropped("bad_route")
         elif self._tree.is_child(sender.node):
             self._crossed(message)
 
@@ -207,7 +211,7 @@ class Search:
         if not self._first(message):
             return
         if tree.depth <= message.depth or message.attempt > 1:
-            tree.core.relay_to(hops[-2], wire.Rrep(
+            self._relay.send(hops[-2], wire.Rrep(
                 request=message.request, hops=hops, crossing=message.crossing, depth=tree.depth,
                 path=meeting(tree.root_path, message.former[1:])))
         elif len(hops) < HOPS and len(hops) - message.crossing <= self._config.request_hops:
@@ -216,7 +220,7 @@ class Search:
     def _sound(self, sender: Peer, message: wire.Rreq) -> bool:
         hops = message.hops
         return (hops[-1:] == (sender.node,) and self._me not in hops and len(hops) < HOPS
-                and len(set(hops)) == len(hops) and sender.node in self._core.two_way())
+                and len(set(hops)) == len(hops) and sender.node in self._neighbors.two_way)
 
     def _first(self, message: wire.Rreq) -> bool:
         key = (message.hops[0], message.request)

@@ -79,7 +79,7 @@ class Air:
 
 
 class Host:
-    """The core as `Neighbors` and `Links` know it, and the environment of one node."""
+    """Station and core as `Neighbors` and `Links` know them, and the environment of one node."""
 
     def __init__(self, air: Air, node: NodeId, epoch: int = 1, *, guarded: bool = True, **config) -> None:
         self.air = air
@@ -101,8 +101,8 @@ class Host:
         self.pending: set[LinkId] = set()
         self.told: list[tuple] = []  # digests for the beacons
         self.on_message: Callable[[LinkId, wire.Message], None] = lambda link, message: None
-        self.neighbors = Neighbors(self)
-        self.links = Links(self)
+        self.neighbors = Neighbors(self, self)
+        self.links = Links(self, self.neighbors, self)
         self.handlers = {**self.neighbors.hop_messages, **self.links.hop_messages}
         air.hosts[node] = self
 

@@ -18,6 +18,7 @@ from node import wire
 from node.config import NodeConfig
 from node.ids import Peer
 from node.relay import Relay
+from node.trees import Surroundings
 from node.trees.maodv import Maodv
 
 STEP = 0.2  # s between two looks at where the hosts are
@@ -36,7 +37,7 @@ class Timer:
 
 
 class Core:
-    """What Maodv needs of a broker, and the environment in one."""
+    """All the surroundings of Maodv, and the environment in one."""
 
     def __init__(self, world, node, epoch, config):
         self.world = world
@@ -50,9 +51,9 @@ class Core:
         self.neighbors = {}
         self.drops = {}
         self.notices = []
-        self.tree = Maodv(self)
-        self.relay = Relay(self)
-        self.relay.add(self.tree.relayed_messages)
+        self.relay = Relay(self, self)
+        self.tree = Maodv(Surroundings(self, self, self.relay, self, self))
+        self.relay.begin(self.tree.relayed_messages)
         self.handlers = {**self.relay.hop_messages, **self.tree.hop_messages}
 
     def tree_changed(self):
@@ -70,6 +71,7 @@ class Core:
         self.world.records.append((self.world.now, self.me.node, kind, fields))
 
     # services
+    @property
     def two_way(self):
         return self.neighbors
 
@@ -83,9 +85,6 @@ class Core:
     def unicast(self, to, *messages):
         if to in self.world.adjacent[self.me.node]:
             self.world.datagram(self, to, messages)
-
-    def relay_to(self, neighbor, message, failed=None, last_word=False):
-        self.relay.send(neighbor, message, failed, last_word)
 
     def send(self, links, message):
         for link in links:
@@ -307,8 +306,8 @@ class World:
                     wrong.append(f"{t.me}: seeks")
                 if any(not self.exists(link) for link in t.links.values()):
                     wrong.append(f"{t.me}: a link that its far end does not hold")
-                if set(t.links.values()) != t.core.open:
-                    wrong.append(f"{t.me}: links {t.links} told {t.core.open}")
+                if set(t.links.values()) != self.nodes[t.me].open:
+                    wrong.append(f"{t.me}: links {t.links} told {self.nodes[t.me].open}")
                 path, at = [t.me], t
                 while at.parent in self.nodes and len(path) <= len(part):
                     at = self.nodes[at.parent].tree

@@ -7,8 +7,10 @@ from node import wire
 from node.config import NodeConfig
 from node.filters import parse
 from node.ids import EventId, LinkId, Peer
+from node.recovery import Surroundings
 from node.routing.duplicates import SeenEvents
 from node.routing.table import SubscriptionTable
+from tests.node.tree_world import Courier
 
 ME = 5
 
@@ -44,17 +46,17 @@ class Timer:
 
 
 class Core:
-    """Both the core and, to save words, its environment and its routing."""
+    """All the surroundings of a recovery, and the environment in one."""
 
     def __init__(self, recovery, seed=1, **config):
         self.me = Peer(ME, 1)
         self.config = NodeConfig(**{"gossip_forward": 1.0, **config})
-        self.env = self.routing = self
+        self.env = self
         self.random = random.Random(seed)
         self.time, self.timers = 0.0, []
         self.table, self.links, self.seen = SubscriptionTable(), {}, SeenEvents()
         self.sent, self.relayed, self.drops, self.records, self.delivered = [], [], [], [], []
-        self.recovery = recovery(self)
+        self.recovery = recovery(Surroundings(self, self, Courier(self.relay), self.table, self.seen, self))
 
     # the services
     def now(self):
@@ -66,9 +68,6 @@ class Core:
 
     def record(self, kind, **fields):
         self.records.append((kind, fields))
-
-    def is_seen(self, name):
-        return self.seen.contains(*name)
 
     def send(self, links, message):
         self.sent.append((tuple(one.far_end(ME) for one in links), message))

@@ -272,7 +272,7 @@ def test_malformed_and_replayed_datagrams_are_counted_and_change_nothing():
     broker.datagram_received = lambda datagram: (heard.append(datagram), arrive(datagram))
     world.run(2.0)
     broker.datagram_received = arrive
-    before, dropped, sent = state_of(broker), drops(world, 0), broker.counter
+    before, dropped, sent = state_of(broker), drops(world, 0), broker.station.counter
     chance = random.Random(1)
     bad = [b"", b"Rc", chance.randbytes(5000)] + [chance.randbytes(50) for _ in range(50)]
     bad += [heard[-1][:cut] for cut in range(len(heard[-1]))]
@@ -280,7 +280,7 @@ def test_malformed_and_replayed_datagrams_are_counted_and_change_nothing():
         broker.datagram_received(datagram)
     for datagram in heard:
         broker.datagram_received(datagram)
-    assert state_of(broker) == before and broker.counter == sent
+    assert state_of(broker) == before and broker.station.counter == sent
     world.run(1.5)
     new = drops(world, 0) - dropped
     assert new["stale"] == len(heard) and new.total() == len(bad) + len(heard)
@@ -295,9 +295,9 @@ class Hostile:
         self.channels = []  # (far end, nonce, sequence number that it waits for)
         for node, broker in world.brokers.items():
             for link in broker.routing.links:
-                self.numbers += [link.nonce, broker.received_position(link)]
+                self.numbers += [link.nonce, broker.links.received_position(link)]
                 if link.far_end(node) == sender:
-                    self.channels.append((node, link.nonce, broker.received_position(link)))
+                    self.channels.append((node, link.nonce, broker.links.received_position(link)))
         self.filters = [parse(text) for text in ("*", "x > 1", 'kind = "a"')]
         self.inside = [table for table in schema.messages().values() if table.inside]
 
@@ -336,7 +336,7 @@ def test_a_hostile_tree_neighbor_neither_crashes_a_node_nor_keeps_it_from_healin
     for _ in range(2000):
         try:
             message = Hostile(chance, world, 1).message(chance.choice(tables))
-            world.brokers[1].broadcast(message)
+            world.brokers[1].station.broadcast(message)
             sent += 1
         except ValueError:
             continue  # out of bounds: the codec would not have let it in either
@@ -357,12 +357,12 @@ def test_a_hostile_tree_neighbor_neither_crashes_a_node_nor_keeps_it_from_healin
 def test_a_life_that_has_sent_all_its_datagrams_falls_silent_and_says_so():
     world = chain(2)
     settle(world)
-    world.brokers[1].counter = 2**32 - 1 - 3
+    world.brokers[1].station.counter = 2**32 - 1 - 3
     world.run(12.0)
     assert world.of_kind("refused") == [
         {"t": world.of_kind("refused")[0]["t"], "node": 1, "kind": "refused", "what": "datagrams of one life",
          "limit": 2**32 - 1}]
-    assert world.brokers[1].counter == 2**32 - 1
+    assert world.brokers[1].station.counter == 2**32 - 1
     assert [record["neighbor"] for record in world.of_kind("neighbor_down", 0)] == [1]
     world.brokers[1].stop()
 

@@ -15,12 +15,12 @@ MESSAGE = wire.Reset(7)
 
 @pytest.fixture
 def core():
-    """What a courier asks of its core, written down."""
+    """What a courier calls, written down."""
     made = SimpleNamespace(me=Peer(ME, 1), env=SimpleNamespace(now=lambda: 0.0), relayed=[], drops=[], arrived=[])
-    made.relay_to = lambda node, message, failed: made.relayed.append((node, message, failed))
+    made.send = lambda node, message, failed: made.relayed.append((node, message, failed))
     made.dropped = made.drops.append
     made.routed_message = lambda route, message: made.arrived.append((route, message))
-    made.courier = Courier(made)
+    made.courier = Courier(made, made, made)
     return made
 
 

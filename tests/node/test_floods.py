@@ -41,10 +41,10 @@ class Forger:
             self.send(entry.peer, entry.counter + 1, message)
 
     def inside(self, message: wire.Message) -> None:
-        self.hop(wire.Data(((VICTIM, self.link.nonce, self.broker.received_position(self.link)),), message))
+        self.hop(wire.Data(((VICTIM, self.link.nonce, self.broker.links.received_position(self.link)),), message))
 
     def fragment(self, i: int) -> None:
-        position = self.broker.received_position(self.link)
+        position = self.broker.links.received_position(self.link)
         self.hop(wire.Fragment(((VICTIM, self.link.nonce, position),), False, b"x" * 1000))
 
 

@@ -61,8 +61,8 @@ def test_with_a_secret_what_looks_old_is_a_replay_and_stays_out():
     world.run(60.0)
     world.crash(1)
     world.run(20.0)
-    assert not world.brokers[0].two_way()
+    assert not world.brokers[0].neighbors.two_way
     for datagram in taped[:9] * 9:
         world.brokers[0].datagram_received(datagram)
         world.run(0.5)
-    assert not world.brokers[0].two_way() and not world.brokers[0].neighbors._table[1].beacons
+    assert not world.brokers[0].neighbors.two_way and not world.brokers[0].neighbors._table[1].beacons

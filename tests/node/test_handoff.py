@@ -9,9 +9,9 @@ import pytest
 
 from node import wire
 from node.config import NodeConfig
-from node.roaming.device import MOST_DATAGRAMS
 from node.roaming.question import ALIVE_BEACONS, MOST_TRIES
 from node.roaming.session import RECENT, Session
+from node.station import MOST_DATAGRAMS
 from tests.node.roaming_world import APP, DEVICE, World, begun, broker_of, one, published
 
 
@@ -281,9 +281,9 @@ def test_the_stop_is_not_sent_over_a_link_that_has_not_been_told_all():
     broker = world.sim.brokers[1]
     link = next(iter(broker.routing.links))
     broker.routing._held[link] = {b"12345678"}
-    assert link not in broker.tree_links() and len(broker.tree_links()) == 1
+    assert link not in broker.routing.told_links() and len(broker.routing.told_links()) == 1
     broker.routing.release(link)
-    assert link in broker.tree_links()
+    assert link in broker.routing.told_links()
 
 
 # ---- the choice of a broker -------------------------------------------------------------------------------
@@ -442,17 +442,16 @@ def test_a_broker_that_stops_says_what_it_held_for_another_broker():
 
 def test_a_device_that_has_sent_all_datagrams_of_its_life_falls_silent_and_says_so():
     world = begun()
-    world.sim.brokers[DEVICE].counter = MOST_DATAGRAMS - 2
+    world.sim.brokers[DEVICE].station.counter = MOST_DATAGRAMS - 2
     world.run(10.0)
-    assert world.sim.brokers[DEVICE].counter == MOST_DATAGRAMS
+    assert world.sim.brokers[DEVICE].station.counter == MOST_DATAGRAMS
     assert [record for *_, record in world.kinds("refused")] == [
         {"what": "datagrams of one life", "limit": MOST_DATAGRAMS}]
 
 
 def test_an_event_that_is_merged_again_stands_among_the_latest():
     env = SimpleNamespace(now=lambda: 0.0, record=lambda kind, **fields: None, random=Random(1))
-    core = SimpleNamespace(env=env, config=NodeConfig())
-    session = Session(core, DEVICE, 1, b"k" * 16)
+    session = Session(SimpleNamespace(env=env, config=NodeConfig()), None, DEVICE, 1, b"k" * 16)
     events = [wire.Event(1, 1, sequence, 0.0, 0, {}, b"") for sequence in range(RECENT + 1)]
     for event in events[:RECENT]:
         assert session.deliver(event)

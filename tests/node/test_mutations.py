@@ -21,7 +21,7 @@ MUTANTS = {}
 
 
 def mutant(test):
-    """`test(core)` is a protocol in its place that is wrong in one way."""
+    """`test(around)` is a protocol in its place that is wrong in one way."""
     MUTANTS[test.__name__] = test
     return test
 
@@ -29,7 +29,7 @@ def mutant(test):
 @mutant
 class StrawmanThatForgetsLostLinks(Strawman):
     def lost(self, link):
-        self._core.remove_link(link, keep=True)
+        self._routing.remove_link(link, keep=True)
 
 
 @mutant
@@ -54,7 +54,7 @@ class TimedThatLosesItsTimers(Timed):
 @mutant
 class TimedThatTellsANewLinkNothing(Timed):
     def gained(self, link):
-        self._core.add_link(link, [key for key, _ in self._routing.table])
+        self._routing.add_link(link, [key for key, _ in self._routing.table])
 
 
 @mutant
@@ -86,20 +86,20 @@ class InformedThatOpensTheLinkAtActivate(Informed):
     """Figure 9 to the letter: the neighbor is added on ACTIVATE, and what it told before is lost."""
 
     def _await(self, link, replacement, wait):
-        add_link, self._core.add_link = self._core.add_link, lambda *_: None
+        add_link, self._routing.add_link = self._routing.add_link, lambda *_: None
         super()._await(link, replacement, wait)
-        self._core.add_link = add_link
+        self._routing.add_link = add_link
 
     def _activate(self, link, only, cause):
-        self._core.add_link(link, EVERYTHING)
+        self._routing.add_link(link, EVERYTHING)
         super()._activate(link, only, cause)
 
 
 def routing_without(method, instead):
     """ReconfigurationPath on a routing that does `instead` of one of its operations."""
     class Mutant(ReconfigurationPath):
-        def __init__(self, core):
-            super().__init__(core)
+        def __init__(self, around):
+            super().__init__(around)
             original = getattr(self._routing, method)
             setattr(self._routing, method, lambda *some, **named: instead(self, original, *some, **named))
     return Mutant
@@ -131,7 +131,7 @@ class PathWhoseStrayRecIsDropped(ReconfigurationPath):
     """REC that finds no reservation any more is taken for nonsense."""
 
     def _rec_astray(self, link, message):
-        self._core.dropped("unasked")
+        self._station.dropped("unasked")
 
 
 @mutant

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from node import wire
 from node.ids import Peer
-from node.neighbors import FORGET, PATIENCE_MOST, PEERS, PROBES, Neighbor, Neighbors, patience, suspicion
+from node.neighbor import PATIENCE_MOST, PROBES, Neighbor, patience, suspicion
+from node.neighbors import FORGET, PEERS, Neighbors
 from tests.node.lossy_air import Air, Host, event, linked
 
 

@@ -100,7 +100,7 @@ def test_only_what_nobody_counts_on_may_come_beside_the_channel():
     broker = world.brokers[1]
     link = next(link for link in broker.routing.links if 0 in link[:2])
     dropped = []
-    broker.dropped = dropped.append
+    broker.station.dropped = dropped.append
     counter = broker.neighbors._table[0].counter
 
     def once(message, nonce=link.nonce):

@@ -19,14 +19,18 @@ class Deferring(Strawman):
     """The routing's side of all protocols, without their sense: what a lost link had wanted is kept and half
     of the table is held back on each new link, until timers say otherwise."""
 
+    def __init__(self, around):
+        super().__init__(around)
+        self._env = around.station.env
+
     def lost(self, link):
-        self._core.remove_link(link, keep=True)
-        self._core.env.call_later(1.0, lambda: self._core.routing.let_go(link))
+        self._routing.remove_link(link, keep=True)
+        self._env.call_later(1.0, lambda: self._routing.let_go(link))
 
     def gained(self, link):
-        keys = [key for key, _ in self._core.routing.table]
-        self._core.add_link(link, keys[:len(keys) // 2])
-        self._core.env.call_later(1.0, lambda: self._core.routing.release(link))
+        keys = [key for key, _ in self._routing.table]
+        self._routing.add_link(link, keys[:len(keys) // 2])
+        self._env.call_later(1.0, lambda: self._routing.release(link))
 
 
 PROTOCOLS = {**RECONCILERS, "deferring": Deferring}
@@ -68,7 +72,7 @@ def test_ten_thousand_histories(protocol, forwarding):
 def test_a_counter_example_prints_as_a_history_that_replays():
     class Forgetful(Strawman):
         def lost(self, link):
-            self._core.remove_link(link, keep=True)
+            self._routing.remove_link(link, keep=True)
 
     def fails(history):
         try:

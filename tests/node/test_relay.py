@@ -14,7 +14,7 @@ LEAVE = wire.Leave(7)
 
 
 class Core:
-    """A core whose timers are run by hand and whose datagrams are kept."""
+    """A station whose timers are run by hand and whose datagrams are kept."""
 
     def __init__(self):
         self.env = self
@@ -40,6 +40,7 @@ class Core:
     def unicast(self, to, *messages):
         self.sent += [(to, message) for message in messages]
 
+    @property
     def two_way(self):
         return self.neighbors
 
@@ -54,8 +55,8 @@ def core():
 
 def make(core):
     got = []
-    relay = Relay(core)
-    relay.add({wire.Leave: lambda sender, message: got.append((sender, message))})
+    relay = Relay(core, core)
+    relay.begin({wire.Leave: lambda sender, message: got.append((sender, message))})
     return relay, got
 
 

@@ -358,7 +358,7 @@ def test_defaults_say_what_the_page_says():
 
 def test_where_no_device_comes_nothing_is_drawn_for_one():
     """Or runs of a seed would differ from those of a node that knew no devices."""
-    core = SimpleNamespace(me=Peer(0, 1), env=SimpleNamespace(random=Random(1)))
-    before = core.env.random.getstate()
-    sessions.Sessions(core)
-    assert core.env.random.getstate() == before
+    station = SimpleNamespace(me=Peer(0, 1), config=NodeConfig(), env=SimpleNamespace(random=Random(1)))
+    before = station.env.random.getstate()
+    sessions.Sessions(station, None, None, None)
+    assert station.env.random.getstate() == before

@@ -162,7 +162,7 @@ def test_messages_off_the_tree_travel_where_there_is_no_tree():
     world.run(12.0)
     arrived = []
     world.brokers[2].reconciler.routed_messages[wire.PathRefused] = lambda *what: arrived.append(what)
-    world.brokers[0].relay((0, 1, 2), wire.PathRefused((0, 1, 7)))
+    world.brokers[0].courier.send((0, 1, 2), wire.PathRefused((0, 1, 7)))
     world.run(1.0)
     assert arrived == [((0, 1, 2), wire.PathRefused((0, 1, 7)))]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from node import filters, schema, wire
+from node.config import NodeConfig
 from node.ids import LinkId
 from node.traffic import Traffic
 
@@ -14,8 +15,7 @@ def test_filters_are_counted_where_messages_carry_any():
     def record(kind: str, **fields: object) -> None:
         found.append({"t": 0.0, "node": 1, "kind": kind, **fields})
 
-    core = SimpleNamespace(env=SimpleNamespace(record=record))
-    traffic = Traffic(core)
+    traffic = Traffic(NodeConfig(), SimpleNamespace(record=record))
     some = tuple(filters.parse(text) for text in ("a = 1", "b = 2", "c = 3"))
     rec = wire.Rec(LinkId(1, 2, 7), some[:2], (some[2].hash,))
     traffic.sent((wire.Data(((2, 7, 0),), wire.Sub(some)), wire.Data(((2, 7, 1),), wire.Sub(some[:1])), wire.Data(((2, 7, 2),), rec)), 900)

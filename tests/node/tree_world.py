@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections import deque
 
+from node import reconcile
 from node.clients import Clients
 from node.config import NodeConfig
 from node.ids import LinkId, Peer
 from node.reconcile.strawman import Strawman
+from node.routing.duplicates import SeenEvents
 from node.routing.forwarding import SubscriptionForwarding
 from node.routing.hierarchical import HierarchicalForwarding
+from node.routing.strategy import Surroundings
+from node.routing.table import SubscriptionTable
 from node.trees.scripted import Script, Scripted
 
 
@@ -52,23 +56,27 @@ class Env:
         return [fields for found, fields in self.records if found == kind]
 
 
+class Courier:
+    def __init__(self, send):
+        self.send = send  # send(route, message)
+
+
 class Core:
-    """The part of a broker that routing, reconciler, tree and clients see."""
+    """Station and channels of routing, reconciler, tree and clients, and the core that connects them."""
 
     def __init__(self, world, node, config, reconciler, strategy):
         self.world, self.me, self.config = world, Peer(node, 1), config
-        self.quiet = False
-        self.recovery = None
         self.timers = []
         self.env = Env(self.timers)
         self.sent = []  # (links, message), all of them
         self.counts = {}  # link -> [sent, received]
         self.drops = []
         self.delivered = []  # (client, event)
-        self.tree = Scripted(self, world.script)
-        self.routing = strategy(self)
-        self.reconciler = reconciler(self)
-        self.clients = Clients(self)
+        self.tree = Scripted(node, world.script, self)
+        table = SubscriptionTable()
+        self.routing = strategy(Surroundings(self, self, self.tree, self, table, SeenEvents(), None))
+        self.reconciler = reconciler(reconcile.Surroundings(self, self, Courier(self.relay), self.routing, table))
+        self.clients = Clients(self, self.routing)
 
     # services
     def send(self, links, message):
@@ -89,24 +97,6 @@ class Core:
 
     def received_position(self, link):
         return self.counts.get(link, [0, 0])[1]
-
-    def tree_status(self):
-        return self.tree.status()
-
-    def add_link(self, link, held=()):
-        self.routing.add_link(link, held)
-
-    def remove_link(self, link, keep=False):
-        self.routing.remove_link(link, keep)
-
-    def client_subscribed(self, client, wanted):
-        self.routing.subscribe(client, wanted)
-
-    def client_unsubscribed(self, client, key):
-        self.routing.unsubscribe(client, key)
-
-    def client_published(self, event):
-        self.routing.publish(event)
 
     def deliver(self, client, event):
         self.clients.deliver(client, event)
