@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address
 
-from emulation.capture import MAX_HOSTS, address
-
+MAX_HOSTS = (1 << 24) - 2
 INTERFACE = "wlan0"
 INDEX = 77  # of the interface, in every namespace
 IPV4_PREFIX = 8
@@ -20,9 +19,11 @@ _UNIQUE_LOCAL = int(IPv6Address("fd72:6f61:6d63::1"))
 _MAC_HEAD = b"\x02\x00"
 NOBODY = -1  # the host of an address that is none of the plan's
 
-__all__ = ["INDEX", "INTERFACE", "MAX_HOSTS", "ipv4", "ipv6", "link_local", "mac", "host_of", "owner"]
+_FIRST = int(IPv4Address("10.0.0.1"))
 
-ipv4 = address
+
+def ipv4(host: int) -> IPv4Address:
+    return IPv4Address(_FIRST + host)
 
 
 def mac(host: int) -> bytes:

@@ -10,38 +10,32 @@ its sender and when it was complete for its receivers; retries are not repeated.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from ipaddress import IPv4Address
 from pathlib import Path
 
+from emulation import addresses
 from emulation.medium import Frame
 from emulation.records import AppendOnly, flush_all
 
 MAGIC = 0xA1B23C4D  # time stamps in nanoseconds
 ETHERNET, RADIOTAP = 1, 127  # link types
 SNAP_LENGTH = 65535
-MAX_HOSTS = (1 << 24) - 2
 HELD = 1 << 24  # bytes of frames, of all radios together, that wait to be written at most
 HELD_EACH = 1 << 15  # likewise, times the radios: what stays in the processor's cache is written faster
 
 _FILE_HEADER = struct.Struct("<IHHiIII")
 _STAMP = struct.Struct("<IIII")
 _HEADERS = struct.Struct("!6s6sH BBHHHBBHII HHHH")  # Ethernet, IPv4, UDP
-_BROADCAST_IP = int(IPv4Address("10.255.255.255"))
+_BROADCAST_IP = int(addresses.IPV4_BROADCAST)
 _BROADCAST_MAC = b"\xff" * 6
-_FIRST = int(IPv4Address("10.0.0.1"))
+_FIRST = int(addresses.ipv4(0))
 _IPV4, _DO_NOT_FRAGMENT, _TTL, _PROTOCOL_UDP = 0x0800, 0x4000, 1, 17
 
 
 def file_header(link_type: int) -> bytes:
     """What a pcap file with nanosecond stamps begins with."""
     return _FILE_HEADER.pack(MAGIC, 2, 4, 0, 0, SNAP_LENGTH, link_type)
-
-
-def address(host: int) -> IPv4Address:
-    """The IPv4 address of a host."""
-    return IPv4Address(_FIRST + host)
 
 
 def ethernet_frame(sender: int, destination: int | None, port: int, datagram: bytes) -> bytes:
@@ -53,10 +47,10 @@ def ethernet_frame(sender: int, destination: int | None, port: int, datagram: by
     source, mac = _addresses(sender)
     target, target_mac = _addresses(destination)
     length = 8 + len(datagram)
-    addresses = source + target + _PROTOCOL_UDP + length  # what both checksums cover, modulo 65535
+    pseudo = source + target + _PROTOCOL_UDP + length  # what both checksums cover, modulo 65535
     data = int.from_bytes(datagram, "big") << (len(datagram) % 2 * 8)  # an odd end is padded with zero
-    ip_sum = (addresses + 0x4500 + 20 + _DO_NOT_FRAGMENT + (_TTL << 8)) % 0xFFFF
-    udp_sum = (addresses + length + 2 * port + data) % 0xFFFF
+    ip_sum = (pseudo + 0x4500 + 20 + _DO_NOT_FRAGMENT + (_TTL << 8)) % 0xFFFF
+    udp_sum = (pseudo + length + 2 * port + data) % 0xFFFF
     # a remainder of 0 stands for the sum 0xFFFF, whose checksum is 0, which UDP writes as 0xFFFF
     return _HEADERS.pack(target_mac, mac, _IPV4,
                          0x45, 0, 20 + length, 0, _DO_NOT_FRAGMENT, _TTL, _PROTOCOL_UDP,
@@ -69,22 +63,30 @@ def _addresses(host: int | None) -> tuple[int, bytes]:
     """IPv4 and Ethernet address of a host; None is all of them."""
     if host is None:
         return _BROADCAST_IP, _BROADCAST_MAC
-    return _FIRST + host, b"\x02\x00" + host.to_bytes(4, "big")
+    return _FIRST + host, addresses.mac(host)
+
+
+def datagrams(port: int) -> Callable[[Frame], bytes]:
+    """What a capture has of frames whose payloads are datagrams between sockets of this UDP port."""
+    return lambda frame: ethernet_frame(frame.sender, frame.destination, port, frame.payload)
 
 
 class Captures:
     """One pcap file per radio in a folder; implements what the medium calls a capture."""
 
-    link_type = ETHERNET
-
-    def __init__(self, folder: Path, hosts: int, port: int, epoch: float) -> None:
-        """`epoch`: the wall clock (s since 1970) at time 0 of the run."""
-        head = file_header(self.link_type)
+    def __init__(self, folder: Path, hosts: int, epoch: float, bytes_of: Callable[[Frame], bytes],
+                 link_type: int = ETHERNET) -> None:
+        """`epoch`: the wall clock (s since 1970) at time 0 of the run; `bytes_of(frame)`: what is written of it."""
+        head = file_header(link_type)
         self._files = [AppendOnly(folder / f"{host}.pcap", head) for host in range(hosts)]
         self._pieces = [file.pieces for file in self._files]  # filled here, one list for each radio
         self._most_held = min(HELD, HELD_EACH * hosts)
         self._held = 0  # bytes in them, a frame that several radios saw counted for each
-        self._port = port
+        self._bytes_of = bytes_of
+        self._epoch_ns = round(epoch * 1e9)
+
+    def begin(self, epoch: float) -> None:
+        """The wall clock at time 0, where it is known only when the files are there."""
         self._epoch_ns = round(epoch * 1e9)
 
     def sent(self, frame: Frame, time: float) -> None:
@@ -113,6 +115,10 @@ class Captures:
         self._held = 0
         flush_all(self._files)
 
+    def files(self) -> list[AppendOnly]:
+        """One for each radio, for who writes them out one at a time."""
+        return self._files
+
     def _stamped(self, frame: Frame, time: float) -> bytes:
         data = frame.ethernet
         if data is None:
@@ -122,10 +128,6 @@ class Captures:
     def _stamp(self, time: float, data: bytes) -> bytes:
         seconds, nanoseconds = divmod(self._epoch_ns + round(time * 1e9), 1_000_000_000)
         return _STAMP.pack(seconds, nanoseconds, len(data), len(data)) + data
-
-    def _bytes_of(self, frame: Frame) -> bytes:
-        """The whole frame; a world whose payloads are frames has nothing to synthesise."""
-        return ethernet_frame(frame.sender, frame.destination, self._port, frame.payload)
 
 
 def read(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -8,12 +8,13 @@ that overlap at a receiver are both lost there: hidden terminals, and senders th
 the slot in which they cannot sense each other yet. There is no capture effect.
 
 The medium has no clock of its own: a scheduler with now() and call_at(time, action) drives it,
-the simulator's heap or a real-time loop.
+the simulator's heap or a real-time loop. What becomes of frames it tells whoever asked: `deliver` of each
+reception, a capture of what radios sent and received, `tried` of each try, `done` of the end of each frame.
 """
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -21,15 +22,10 @@ from emulation import chance
 from emulation.airtime import ack_time, backoff_window, frame_time
 from emulation.neighborhood import Neighborhood
 from emulation.propagation import Locator, LogDistance, UnitDisk
+from emulation.scheduler import Scheduler
+from mobility import Movement
 from node.airtime import DIFS, OVERHEAD_BYTES, SLOT
-
-
-class Scheduler(Protocol):
-    def now(self) -> float:
-        """Seconds since the run started."""
-
-    def call_at(self, time: float, action: Callable[[], None]) -> object:
-        """Run `action` once at `time`, not before what was asked for earlier times."""
+from topologies.radio import LogDistanceRadio, UnitDiskRadio
 
 
 class Capture(Protocol):
@@ -54,12 +50,13 @@ class Frame:
         self.ethernet: bytes | None = None  # what a capture writes of it, made once
 
 
-class _Transmission:
-    """One try of a frame, on the air from start until end; `spoiled`: hosts that heard overlaps."""
+class Transmission:
+    """One try of a frame, on the air from start until end (s); `receivers`: hosts in range when it began, `spoiled`:
+    those that heard overlaps, None for nobody."""
 
     __slots__ = ("end", "frame", "receivers", "spoiled", "start")
 
-    def __init__(self, frame: Frame | None, start: float, end: float, receivers: tuple[int, ...]) -> None:
+    def __init__(self, frame: Frame, start: float, end: float, receivers: tuple[int, ...]) -> None:
         self.frame = frame
         self.start = start
         self.end = end
@@ -70,6 +67,11 @@ class _Transmission:
         if self.spoiled is None:
             self.spoiled = set()
         self.spoiled.add(host)
+
+
+Deliver = Callable[[int, Frame], None]  # the receiver, and what has arrived there
+Tried = Callable[[Transmission, Sequence[int]], None]  # a try that has ended, and the hosts at which it arrived
+Done = Callable[[Frame], None]  # the sender's radio has no more to do with the frame
 
 
 class _Radio:
@@ -91,19 +93,22 @@ class _Radio:
 class Medium:
     """The air between the hosts of one run. All times in s, sizes in bytes, rates in bit/s."""
 
-    def __init__(self, scheduler: Scheduler, movement, radio, seed: int,
-                 deliver: Callable[[int, int, bytes], None], record: Callable[..., None], *,
-                 end: float | None = None, capture: Capture | None = None, off: Iterable[int] = (),
-                 overhead: int = OVERHEAD_BYTES) -> None:
-        """`deliver(receiver, sender, payload)` is called when a frame has arrived; `record(kind,
-        **fields)` takes the world's records; `radio` is the scenario's table [radio]; the hosts of
-        `off` begin with their radios off; `overhead` bytes are on the air with each payload."""
+    def __init__(self, scheduler: Scheduler, movement: Movement, radio: UnitDiskRadio | LogDistanceRadio, seed: int,
+                 deliver: Deliver, record: Callable[..., None], *,
+                 end: float | None = None, off: Iterable[int] = (), overhead: int = OVERHEAD_BYTES,
+                 capture: Capture | None = None, tried: Tried | None = None, done: Done | None = None) -> None:
+        """`deliver(receiver, frame)` is called when a frame has arrived; `record(kind, **fields)` takes the
+        world's records; `radio` is the scenario's table [radio]; the hosts of `off` begin with their radios
+        off; `overhead` bytes are on the air with each payload. `tried(transmission, arrived)` is told of every
+        try, before what follows from it; `done(frame)` once of each frame that was queued: sent, given up, or
+        lost with its radio's queue."""
         self._now = scheduler.now
         self._call_at = scheduler.call_at
         self._deliver = deliver
         self._record = record
         self._capture = capture
-        self._seed = seed
+        self._tried = tried
+        self._done = done
         self._queue = radio.queue
         self._delay = radio.delay
         self._max_tries = radio.retries + 1
@@ -118,7 +123,7 @@ class Medium:
         self._propagation = propagation_of(radio, movement, seed)
         self._certain = not (self._propagation.varies or self._loss or self._link_loss)
         self._keys = [chance.key(seed, "radio", host) for host in range(count)]
-        silence = _Transmission(None, -1.0, -1.0, ())
+        silence = Transmission(Frame(-1, None, b""), -1.0, -1.0, ())
         self._on_air = [silence] * count  # what ends last of all that each host hears or sends
         self._radios = [_Radio(host) for host in range(count)]
         self.counts = dict.fromkeys(COUNTS, 0)
@@ -161,11 +166,15 @@ class Medium:
     def host_down(self, host: int) -> None:
         """Switch a host's radio off; what it had queued is gone."""
         radio = self._radios[host]
+        lost = [*radio.waiting] if radio.frame is None else [radio.frame, *radio.waiting]
         radio.on = radio.leaving = False
         radio.life += 1
         radio.frame = None
         radio.waiting.clear()
         self.neighborhood.down(host)
+        if self._done is not None:
+            for frame in lost:
+                self._done(frame)
 
     def host_up(self, host: int) -> None:
         """Switch it on again; no-op when it is."""
@@ -173,6 +182,10 @@ class Medium:
         if not self._radios[host].on:
             self._radios[host].on = True
             self.neighborhood.up(host)
+
+    def power(self, sender: int, receiver: int) -> float:
+        """dBm with which a receiver hears a sender now."""
+        return self._propagation.power(sender, receiver, self._now())
 
     def record_traffic(self) -> None:
         """Record the counts since the last call, and which queues overflowed."""
@@ -190,33 +203,33 @@ class Medium:
         now = self._now()
         idle_from = self._busy_until(radio.host, now) + DIFS
         if now >= idle_from:
-            self._send(radio, now)
+            self._send(radio, frame, now)
         else:
-            self._back_off(radio, idle_from)
+            self._back_off(radio, frame, idle_from)
 
-    def _back_off(self, radio: _Radio, count_from: float) -> None:
+    def _back_off(self, radio: _Radio, frame: Frame, count_from: float) -> None:
         draw = chance.uniform(self._keys[radio.host], int(count_from * 1e9))
-        slots = int(draw * (backoff_window(radio.frame.tries) + 1))
+        slots = int(draw * (backoff_window(frame.tries) + 1))
         radio.count_from = count_from
-        self._wake(radio, count_from + slots * SLOT)
+        self._wake(radio, frame, count_from + slots * SLOT)
 
-    def _wake(self, radio: _Radio, time: float) -> None:
+    def _wake(self, radio: _Radio, frame: Frame, time: float) -> None:
         radio.fires = time
-        self._call_at(time, partial(self._attempt, radio, radio.life))
+        self._call_at(time, partial(self._attempt, radio, frame, radio.life))
 
-    def _attempt(self, radio: _Radio, life: int) -> None:
+    def _attempt(self, radio: _Radio, frame: Frame, life: int) -> None:
         """The back-off has run out: send, or count on when the channel is idle again."""
         if radio.life != life:
             return  # it was switched off in between, and its frame is gone
         now = self._now()
         idle_from = self._busy_until(radio.host, now) + DIFS
         if now >= idle_from - 1e-12:
-            self._send(radio, now)
+            self._send(radio, frame, now)
             return
         began = max(self._on_air[radio.host].start, radio.count_from)
         left = max(radio.fires - began, 0.0)
         radio.count_from = idle_from
-        self._wake(radio, idle_from + left)
+        self._wake(radio, frame, idle_from + left)
 
     def _busy_until(self, host: int, now: float) -> float:
         """Until when `host` senses the channel busy; what began within the last slot is not sensed."""
@@ -226,10 +239,10 @@ class Medium:
         return heard.end
 
     # ---- on the air ----------------------------------------------------------------------------
-    def _send(self, radio: _Radio, now: float) -> None:
-        frame = radio.frame
+    def _send(self, radio: _Radio, frame: Frame, now: float) -> None:
         frame.tries += 1
-        broadcast = frame.destination is None
+        to = frame.destination
+        broadcast = to is None
         size = len(frame.payload)
         airtime = self._times.get((broadcast, size))
         if airtime is None:
@@ -245,7 +258,7 @@ class Medium:
             self._capture.sent(frame, now)
         host = radio.host
         receivers = self.neighborhood.of[host]
-        transmission = _Transmission(frame, now, end, receivers)
+        transmission = Transmission(frame, now, end, receivers)
         self._occupy(host, transmission, now)
         if self._shared:
             on_air = self._on_air
@@ -254,10 +267,10 @@ class Medium:
                     self._occupy(receiver, transmission, now)
                 else:
                     on_air[receiver] = transmission
-        self._call_at(now + airtime, partial(self._broadcast_ends if broadcast else self._unicast_ends,
-                                             radio, radio.life, transmission))
+        self._call_at(now + airtime, partial(self._broadcast_ends, radio, radio.life, transmission) if to is None else
+                      partial(self._unicast_ends, radio, radio.life, transmission, to))
 
-    def _occupy(self, host: int, transmission: _Transmission, now: float) -> None:
+    def _occupy(self, host: int, transmission: Transmission, now: float) -> None:
         heard = self._on_air[host]
         if heard.end > now:
             heard.spoil(host)
@@ -266,7 +279,7 @@ class Medium:
                 return
         self._on_air[host] = transmission
 
-    def _broadcast_ends(self, radio: _Radio, life: int, transmission: _Transmission) -> None:
+    def _broadcast_ends(self, radio: _Radio, life: int, transmission: Transmission) -> None:
         if radio.life != life:
             return  # the sender went down in the middle of it
         self._next(radio)
@@ -275,21 +288,29 @@ class Medium:
             arrived = [host for host in transmission.receivers if radios[host].on]
         else:
             arrived = [host for host in transmission.receivers if self._arrives(transmission, host, True)]
+        if self._tried is not None:
+            self._tried(transmission, arrived)
+        if self._done is not None:
+            self._done(transmission.frame)
         if arrived:
             self._hand_up(transmission.frame, arrived)
 
-    def _unicast_ends(self, radio: _Radio, life: int, transmission: _Transmission) -> None:
+    def _unicast_ends(self, radio: _Radio, life: int, transmission: Transmission, to: int) -> None:
         if radio.life != life:
             return
         frame = transmission.frame
-        sender, to = frame.sender, frame.destination
         arrived = to in transmission.receivers and self._arrives(transmission, to, False)
-        acknowledged = frame.acknowledged = arrived and not self._fades(to, sender, transmission.end, True)
-        if acknowledged or frame.tries >= self._max_tries:
-            self.counts["gave_up"] += not acknowledged
+        frame.acknowledged = arrived and not self._fades(to, frame.sender, transmission.end, True)
+        done = frame.acknowledged or frame.tries >= self._max_tries
+        if done:
+            self.counts["gave_up"] += not frame.acknowledged
             self._next(radio)
         else:
-            self._back_off(radio, self._on_air[sender].end + DIFS)
+            self._back_off(radio, frame, self._on_air[frame.sender].end + DIFS)
+        if self._tried is not None:
+            self._tried(transmission, (to,) if arrived else ())
+        if done and self._done is not None:
+            self._done(frame)
         if arrived and not frame.arrived:
             frame.arrived = True
             self._hand_up(frame, [to])
@@ -299,7 +320,7 @@ class Medium:
         radio.frame = None
         if radio.waiting:
             radio.frame = radio.waiting.popleft()
-            self._back_off(radio, self._on_air[radio.host].end + DIFS)
+            self._back_off(radio, radio.frame, self._on_air[radio.host].end + DIFS)
         elif radio.leaving:
             self.host_down(radio.host)
 
@@ -314,12 +335,12 @@ class Medium:
         self.counts["receptions"] += len(hosts)
         if self._capture is not None:
             self._capture.received(frame, hosts, self._now())
-        deliver, sender, payload = self._deliver, frame.sender, frame.payload
+        deliver = self._deliver
         for host in hosts:
-            deliver(host, sender, payload)
+            deliver(host, frame)
 
     # ---- chance --------------------------------------------------------------------------------
-    def _arrives(self, transmission: _Transmission, host: int, base_rate: bool) -> bool:
+    def _arrives(self, transmission: Transmission, host: int, base_rate: bool) -> bool:
         if not self._radios[host].on:
             return False
         if transmission.spoiled is not None and host in transmission.spoiled:
@@ -348,9 +369,9 @@ class Medium:
 COUNTS = ("broadcasts", "unicasts", "retries", "receptions", "lost", "gave_up", "collided", "overflowed")
 
 
-def propagation_of(radio, movement, seed: int) -> UnitDisk | LogDistance:
+def propagation_of(radio: UnitDiskRadio | LogDistanceRadio, movement: Movement, seed: int) -> UnitDisk | LogDistance:
     """The propagation model that the scenario's table [radio] asks for."""
-    if radio.model == "unit_disk":
+    if isinstance(radio, UnitDiskRadio):
         return UnitDisk(radio.range)
     return LogDistance(Locator(movement.trajectories), seed, tx_power=radio.tx_power,
                        reference_loss=radio.reference_loss, reference_distance=radio.reference_distance,

@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush
 
-from emulation.propagation import LINK_EXISTS
+import numpy as np
+
+from emulation.propagation import LINK_EXISTS, LogDistance, UnitDisk
+from emulation.scheduler import Scheduler
+from mobility import Movement
 
 TRUTH_INTERVAL = 0.5  # s between two looks at links whose quality varies
 
@@ -17,7 +21,7 @@ TRUTH_INTERVAL = 0.5  # s between two looks at links whose quality varies
 class Neighborhood:
     """Who hears whom, by position and faults; `of[host]` is an ordered tuple of host ids."""
 
-    def __init__(self, scheduler, movement, propagation, losses: Callable[[int, int], float],
+    def __init__(self, scheduler: Scheduler, movement: Movement, propagation: UnitDisk | LogDistance, losses: Callable[[int, int], float],
                  record: Callable[..., None], end: float, down: Iterable[int] = ()) -> None:
         """`losses(from, to)`: share of frames lost beside what propagation loses; `end` in s; `down`: off."""
         count = len(movement.names)
@@ -112,7 +116,7 @@ def _pair(a: int, b: int) -> tuple[int, int]:
     return (a, b) if a < b else (b, a)
 
 
-def contact_changes(contacts) -> Iterator[tuple[float, bool, int, int]]:
+def contact_changes(contacts: np.ndarray) -> Iterator[tuple[float, bool, int, int]]:
     """(time, begins, i, j) in order of time; a contact that begins comes before one that ends."""
     ends: list[tuple[float, int, int]] = []
     for i, j, up, down in zip(contacts["i"].tolist(), contacts["j"].tolist(), contacts["up"].tolist(),

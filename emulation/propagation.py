@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from emulation import chance
+from mobility import Trajectory
 
 LINK_EXISTS = 0.1  # a radio link "exists" while a base-rate frame is received with this probability
 NOMINAL = -50.0  # dBm: what mac80211_hwsim itself shows of any frame
@@ -21,7 +22,7 @@ _TAIL = 3.0  # standard deviations beyond which a frame is not looked at
 class Locator:
     """Where hosts are, for times that mostly grow: a cursor per host, no search, no arrays."""
 
-    def __init__(self, trajectories: Sequence) -> None:
+    def __init__(self, trajectories: Sequence[Trajectory]) -> None:
         self._times = [trajectory.times.tolist() for trajectory in trajectories]
         self._points = [[(*point, 0.0)[:3] for point in trajectory.points.tolist()] for trajectory in trajectories]
         self._at = [0] * len(self._times)

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from json.encoder import c_make_encoder, encode_basestring
 from pathlib import Path
+from typing import Any, Protocol
 
 PIECE = 1 << 16  # bytes held back per file
 
@@ -25,6 +26,13 @@ class DiskFull(Exception):
 def is_full(error: OSError) -> bool:
     """Whether an error means that no more fits: the disk, the quota, the file size limit."""
     return error.errno in _FULL
+
+
+class Flushable(Protocol):
+    """What holds back what is to be written."""
+
+    def flush(self) -> None:
+        """Write it out. Raises DiskFull."""
 
 
 class AppendOnly:
@@ -79,7 +87,7 @@ class AppendOnly:
             raise DiskFull(f"{self.path.name}: {error.strerror}") from None
 
 
-def flush_all(files: Iterable) -> None:
+def flush_all(files: Iterable[Flushable]) -> None:
     """Flush all of these; the first DiskFull is raised when every one has had its turn."""
     full = None
     for file in files:
@@ -121,7 +129,7 @@ class RecordWriter:
         self._file.flush()
 
 
-def read(path: Path) -> Iterator[dict]:
+def read(path: Path) -> Iterator[dict[str, Any]]:
     """The records of a file in order; a last line that was torn is left out."""
     with path.open("rb") as file:
         for line in file:

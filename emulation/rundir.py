@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from emulation.capture import Captures
+from emulation.capture import Captures, datagrams
 from emulation.records import AppendOnly, DiskFull, RecordWriter, flush_all, is_full
 from node import __version__
 
@@ -85,7 +85,7 @@ class RunDirectory:
 
     def captures(self, hosts: int, port: int, epoch: float) -> Captures:
         """The pcap files of all hosts; `epoch` is the wall clock at time 0."""
-        captures = Captures(self.path / "captures", hosts, port, epoch)
+        captures = Captures(self.path / "captures", hosts, epoch, datagrams(port))
         self._files.append(captures)
         return captures
 

@@ -35,7 +35,10 @@ class Run(Protocol):
     """One run of a scenario, from its begin to its end."""
 
     stopping: bool  # somebody wants it to end in order; set by a signal's handler
-    begun: bool  # there is something to analyse
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is something to analyse."""
 
     def now(self) -> float:
         """How far it is, in s of its own time."""

@@ -25,6 +25,14 @@ MAY_IMPORT = {  # room -> the rooms that it may know
     "analysis": {"topologies", "mobility"},
     "cli": {"node", "topologies", "mobility", "emulation", "analysis"},
 }
+MAY_IMPORT_INSIDE = {  # folder of emulation/ -> the folders beside it that it may know; "": what lies in none
+    "": {"worlds"},
+    "linux": {""},
+    "overlay": {""},
+    "realtime": {"", "linux"},
+    "worlds": {"", "linux", "realtime"},
+}
+WORLDS_THAT_BUILD_ON = {"mininet": {"hwsim"}}  # its radios are the same
 MAY_READ = {"analysis": "node.schema"}  # the one package of a room that it does not know otherwise: contracts as data
 NODE_LIBRARIES = {"cbor2"}
 NODE_EDGES = {"node/daemon.py", "node/control.py", "node/client.py", "node/roaming/client.py",  # the shell: trio, sockets and the clock
@@ -82,15 +90,36 @@ def test_arrows(room):
     assert not wrong
 
 
+def test_arrows_inside_the_emulation():
+    folders = {path.parent.name for path in (ROOT / "emulation").glob("*/__init__.py")}
+    assert folders | {""} == set(MAY_IMPORT_INSIDE)
+    wrong = []
+    for path in modules("emulation"):
+        here = path.relative_to(ROOT / "emulation").parts[:-1]
+        folder = here[0] if here else ""
+        for name in imported(ast.parse(path.read_text()), module_names("emulation")):
+            there = name.split(".")[1:]
+            other = there[0] if there and there[0] in folders else ""
+            if other != folder and other not in MAY_IMPORT_INSIDE[folder]:
+                wrong.append(f"{short(path)} imports {name}")
+            if folder == other == "worlds" and here[1:2] and there[1] not in {here[1], *WORLDS_THAT_BUILD_ON.get(here[1], ())}:
+                wrong.append(f"{short(path)} imports {name}, of another world")
+    assert not wrong
+
+
 @pytest.mark.parametrize("room", WITHOUT_CIRCLES)
 def test_modules_do_not_import_each_other_in_circles(room):
     """Imports inside functions count: whatever is loaded late is needed all the same."""
-    names = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in modules(room)}
+    names = module_names(room)
     order = TopologicalSorter({name: imported(ast.parse(path.read_text()), names) - {name} for name, path in names.items()})
     try:
         order.prepare()
     except CycleError as error:
         pytest.fail(" -> ".join(error.args[1]))
+
+
+def module_names(room: str) -> dict[str, Path]:
+    return {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in modules(room)}
 
 
 def imported(tree: ast.AST, names: dict[str, Path]) -> set[str]:

@@ -1,8 +1,7 @@
 """Radios in the loop: an interface of this machine is the radio of one host, and a real device behind it is the host.
 
 What the device sends arrives here and goes on the emulated air as that host's; what the host would receive is sent out
-to the device. One device a port: the Ethernet address that a port last heard is that host's on the air.
-packet(7).
+to the device. packet(7).
 """
 from __future__ import annotations
 
@@ -42,33 +41,3 @@ def open_port(interface: str) -> int:
                           f"(ip link set {interface} up)") from None
     opened.setblocking(False)
     return opened.detach()
-
-
-class Devices:
-    """Which device is behind which port, by what was heard from them."""
-
-    def __init__(self, ports: dict[int, str]) -> None:
-        self.ports = ports  # host -> interface
-        self.at: dict[int, bytes] = {}  # host -> the Ethernet address of its device
-        self._hosts: dict[bytes, int] = {}
-        self.gone: dict[int, float] = {}  # host -> s, when its interface went down first
-
-    def heard(self, host: int, source: bytes) -> None:
-        """A frame came in at a host's port."""
-        if self.at.get(host) != source and not source[0] & 1:
-            self._hosts.pop(self.at.get(host, b""), None)
-            self.at[host] = source
-            self._hosts[source] = host
-
-    def host_of(self, address: bytes, otherwise: int) -> int:
-        """Whose device has this address."""
-        return self._hosts.get(address, otherwise)
-
-    def told(self) -> dict[str, dict[str, object]]:
-        """For the manifest: interface, device and trouble of each port."""
-        return {str(host): {"interface": interface, "device": self.at[host].hex(":") if host in self.at else None,
-                            "down_at": self.gone.get(host)} for host, interface in self.ports.items()}
-
-    def disturbances(self) -> list[str]:
-        """What went wrong, in sentences."""
-        return [f"host {host}'s interface {self.ports[host]} went down at {at:.1f} s" for host, at in self.gone.items()]

@@ -5,6 +5,10 @@
     medium.py       the medium's process, between all hosts
     host.py         one process a host: makes the namespace, answers probes, becomes the node (node.py)
 
+What differs from world to world is its fabric (plan.py): how a host gets its namespace and its wlan0, and the carrier that
+stands between all hosts. Where the simulator's radio model carries the frames (carrier.py) a world says only how a frame
+is read from a device and written to one.
+
 Everything depends on the supervisor: when it dies, of whatever, the kernel kills all of its pid
 namespace, the last descriptor of every network namespace closes, and with it goes every interface.
 """

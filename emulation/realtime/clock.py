@@ -13,13 +13,13 @@ from heapq import heappop, heappush
 
 
 class RealTime:
-    """emulation.medium.Scheduler by CLOCK_MONOTONIC; all times in s since `began`."""
+    """emulation.scheduler.Scheduler by CLOCK_MONOTONIC; all times in s since `began`. `late` is told by how many
+    seconds each action was late."""
 
-    def __init__(self, late: Callable[[float], None]) -> None:
-        """`late` is told by how many seconds each action was late."""
+    def __init__(self, late: Callable[[float], None] = lambda seconds: None) -> None:
         self.time = 0.0
         self.began = float("inf")  # of the monotonic clock; until it is set, time stands at 0
-        self._late = late
+        self.late = late
         self._heap: list[tuple[float, int, Callable[[], None]]] = []
         self._order = 0
 
@@ -41,7 +41,7 @@ class RealTime:
 
     def advance(self, until: float | None = None) -> None:
         """Run all that is due by the clock (and not after `until`), in order; then now() is the clock's time."""
-        heap, clock, began, late = self._heap, time.monotonic, self.began, self._late
+        heap, clock, began, late = self._heap, time.monotonic, self.began, self.late
         real = clock() - began
         limit = real if until is None else min(real, until)
         while heap and heap[0][0] <= limit:

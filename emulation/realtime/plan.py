@@ -1,27 +1,98 @@
-"""What all processes of a run know before they part."""
+"""What all processes of a run know before they part, and what a world in real time supplies to them: its fabric."""
 from __future__ import annotations
 
 import select
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Protocol
 
+from emulation.neighborhood import Neighborhood
 from emulation.realtime.channel import Channel
+from emulation.realtime.clock import RealTime
 from emulation.realtime.fidelity import Tally, tallies
+from emulation.realtime.stations import Stations
+from emulation.records import AppendOnly
 from emulation.world import joining_late
+from mobility import Movement
+from topologies import Scenario
+
+
+class Air(Protocol):
+    """What becomes of radios, as emulation.medium.Medium has it: who is in range of whom, and whose radio is on."""
+
+    neighborhood: Neighborhood
+    receptions: int
+
+    def host_up(self, host: int) -> None: ...
+    def host_leaves(self, host: int) -> None: ...
+    def host_down(self, host: int) -> None: ...
+    def record_traffic(self) -> None: ...
+
+
+class Carrier(Protocol):
+    """What stands between all hosts of a run, in the medium's process. It registers what is to be read with `plan.poll`."""
+
+    @property
+    def air(self) -> Air: ...
+
+    @property
+    def refused(self) -> int:
+        """Frames that a host's device did not take, or that were too long."""
+
+    def probing(self, scheduler: RealTime) -> None:
+        """From now on frames are the self-check's, and this scheduler drives what carries them."""
+
+    def begin(self, epoch: float) -> None:
+        """The run's frames come next; `epoch` is the wall clock (s since 1970) at its begin. Asks the run's scheduler for
+        what it has to do by time."""
+
+    def discard(self) -> None:
+        """What came before the run is none of it."""
+
+    def read(self, descriptor: int) -> None:
+        """There is something at a descriptor: take a batch of it."""
+
+    def switch_interface(self, host: int, on: bool) -> None:
+        """An interface was put on or off inside its host."""
+
+    def end(self) -> None:
+        """The run is over."""
+
+    def files(self) -> Iterable[AppendOnly]:
+        """What is to be written out now and then."""
+
+    def dropped(self, host: int, interface: str) -> int:
+        """Frames that a host's device has dropped so far, in both directions; this process is in the host's namespace.
+        Raises OSError."""
+
+    def told(self) -> dict[str, int]:
+        """What the manifest's fidelity is to have besides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a carrier is made from."""
+
+    plan: Plan
+    ends: list[int]  # by host: the descriptor of its wlan0's other end
+    spaces: list[int]  # by host: its network namespace; -1 for a real device's
+    stations: Stations
+    scheduler: RealTime  # of the run
+    record: Callable[..., None]  # record(kind, **fields) of the world
 
 
 def nothing(plan: Plan) -> None:
     """Before the hosts."""
 
 
-class Fabric(NamedTuple):
-    """How a host gets its namespace and its wlan0, and what carries its frames."""
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """What a world's hosts and the air between them are made of."""
 
     check: Callable[[], None]  # whether this machine can; raises kernel.Unsupported
     make: Callable[[Plan, int], int]  # moves this process into a host's namespace; the descriptor of its wlan0's other end
-    air: type  # emulation.realtime.medium.Air, or one of its kind
+    carrier: Callable[[Setting], Carrier]
     begin: Callable[[Plan], None] = nothing  # what there must be before any host is made
     inside: bool = False  # a real device's interface is moved into a namespace of its host
     switches: bool = False  # a radio that the scenario switches off is an interface that is down, as its host sees it
@@ -32,8 +103,8 @@ class Fabric(NamedTuple):
 @dataclass(slots=True)
 class Plan:
     fabric: Fabric
-    scenario: object  # topologies.Scenario
-    movement: object  # mobility.Movement
+    scenario: Scenario
+    movement: Movement
     path: Path  # the run directory, absolute
     cwd: Path  # where the person is, for the commands of hosts
     neighbors: bytes = b""  # netlink messages: the addresses of all hosts, where they are permanent

@@ -17,7 +17,6 @@ from functools import partial
 from heapq import heappop, heappush
 
 from emulation.linux import kernel
-from emulation.linux.watch import Interfaces
 from emulation.medium import propagation_of
 from emulation.realtime import fidelity, medium, probe
 from emulation.realtime.channel import Channel
@@ -31,6 +30,7 @@ from emulation.realtime.fidelity import (
     UNSENT,
     Part,
 )
+from emulation.realtime.interfaces import Interfaces
 from emulation.realtime.plan import Plan
 from emulation.realtime.processes import Failed, Hosts, fork, reaped, wait_for
 from topologies.scenario import HostFault

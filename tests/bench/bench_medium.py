@@ -28,7 +28,7 @@ def run(hosts: int, seconds: float) -> dict[str, float]:
     begun = time.process_time()
     movement = mobility.random_waypoint(hosts, (side, side), (0.5, 2.0), (0.0, 0.0), seconds, seed=1)
     clock = Clock()
-    medium = Medium(clock, movement, UnitDiskRadio(range=150.0), 1, lambda receiver, sender, payload: None,
+    medium = Medium(clock, movement, UnitDiskRadio(range=150.0), 1, lambda receiver, frame: None,
                     lambda kind, **fields: None)
     beacon, message = b"b" * 100, b"m" * 200
     random = chance.stream(1, "bench")

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from emulation.clock import Clock
-from emulation.medium import Medium
+from emulation.medium import Frame, Medium
 from mobility import Movement, Trajectory
 from topologies.scenario import LogDistanceRadio, RadioLink, UnitDiskRadio
 
@@ -22,14 +22,14 @@ class Air:
     """`got`: (time, receiver, sender, payload) in order; `records`: (time, kind, fields)."""
 
     def __init__(self, movement: Movement, seed: int = 1, model: str = "unit_disk", capture=None,
-                 end: float | None = None, **radio) -> None:
+                 end: float | None = None, tried=None, done=None, **radio) -> None:
         self.clock = Clock()
         self.got: list[tuple[float, int, int, bytes]] = []
         self.records: list[tuple[float, str, dict]] = []
         radio["links"] = tuple(RadioLink(**{"from": a, "to": b, "loss": loss}) for a, b, loss in radio.get("links", ()))
         table = UnitDiskRadio(**radio) if model == "unit_disk" else LogDistanceRadio(**radio)
         self.medium = Medium(self.clock, movement, table, seed, self._deliver, self._record, end=end,
-                             capture=capture)
+                             capture=capture, tried=tried, done=done)
 
     def at(self, time: float, sender: int, to: int | None, payload: bytes = b"x" * 100) -> None:
         self.clock.call_at(time, lambda: self.medium.transmit(sender, to, payload))
@@ -48,8 +48,8 @@ class Air:
                 found.remove((fields["from"], fields["to"]))
         return found
 
-    def _deliver(self, receiver: int, sender: int, payload: bytes) -> None:
-        self.got.append((self.clock.now(), receiver, sender, payload))
+    def _deliver(self, receiver: int, frame: Frame) -> None:
+        self.got.append((self.clock.now(), receiver, frame.sender, frame.payload))
 
     def _record(self, kind: str, **fields) -> None:
         self.records.append((self.clock.now(), kind, fields))

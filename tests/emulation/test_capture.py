@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.all import IP, UDP, Ether, rdpcap
 
-from emulation import capture
+from emulation import addresses, capture
 from tests.emulation.air import Air, line
 
 EPOCH = 1_767_225_600.0
@@ -19,7 +19,7 @@ PORT = 4710
 @pytest.fixture
 def captured(tmp_path):
     """Three hosts on a line: a broadcast of host 1, then a unicast from 1 to 2."""
-    captures = capture.Captures(tmp_path, 3, PORT, EPOCH)
+    captures = capture.Captures(tmp_path, 3, EPOCH, capture.datagrams(PORT))
     air = Air(line(3), capture=captures)
     air.at(1.5, 1, None, b"to all")
     air.at(2.25, 1, 2, b"odd")
@@ -34,7 +34,7 @@ def test_scapy_reads_what_each_radio_saw(captured):
         [b"to all"], [b"to all", b"odd"], [b"to all", b"odd"]]
     broadcast, unicast = seen[2]
     assert broadcast[Ether].dst == "ff:ff:ff:ff:ff:ff" and broadcast[IP].dst == "10.255.255.255"
-    assert (unicast[IP].src, unicast[IP].dst) == (str(capture.address(1)), "10.0.0.3")
+    assert (unicast[IP].src, unicast[IP].dst) == (str(addresses.ipv4(1)), "10.0.0.3")
     assert unicast[Ether].src == "02:00:00:00:00:01" and unicast[UDP].dport == PORT
 
 

@@ -16,9 +16,9 @@ from emulation import addresses, capture, dissect, radiotap
 from emulation.capture import RADIOTAP, Captures
 from emulation.clock import Clock
 from emulation.linux import genetlink
-from emulation.medium import Frame
+from emulation.medium import Frame, Medium
 from emulation.worlds.hwsim import frames, radio
-from emulation.worlds.hwsim.medium import RadioFrame, RadioMedium
+from emulation.worlds.hwsim.ends import RadioFrame
 from tests.emulation.air import line, standing
 from tests.emulation.spaces import elsewhere
 from topologies.scenario import LogDistanceRadio, RadioLink, UnitDiskRadio
@@ -158,9 +158,8 @@ class Radios:
     def __init__(self, movement, kind=UnitDiskRadio, **table) -> None:
         self.clock, self.told, self.got = Clock(), [], []
         table["links"] = tuple(RadioLink(**{"from": a, "to": b, "loss": loss}) for a, b, loss in table.get("links", ()))
-        self.medium = RadioMedium(self.clock, movement, kind(**table), 1, self._deliver, lambda *_, **__: None,
-                                  overhead=frames.CHECK_BYTES)
-        self.medium.air = self
+        self.medium = Medium(self.clock, movement, kind(**table), 1, self._deliver, lambda *_, **__: None,
+                             overhead=frames.CHECK_BYTES, done=self.report)
 
     def report(self, frame: RadioFrame) -> None:
         cookie = int.from_bytes(frame.sent.cookie, sys.byteorder)
@@ -171,10 +170,8 @@ class Radios:
         frame = RadioFrame(sender, to, data, 0, frames.Sent(data, 0, struct.pack("=Q", cookie)))
         self.clock.call_at(at, lambda: self.medium.queue(frame) or self.report(frame))
 
-    def _deliver(self, receiver: int, sender: int, data: bytes) -> None:
-        frame = self.medium.arriving
-        assert frame.payload is data and frame.sender == sender
-        self.got.append((receiver, data, frame.signals[receiver]))
+    def _deliver(self, receiver: int, frame: RadioFrame) -> None:
+        self.got.append((receiver, frame.payload, frame.signal(receiver, self.medium.power)))
 
 
 def test_every_frame_is_reported_once_with_its_tries():
@@ -224,10 +221,7 @@ def test_the_radiotap_header_is_read_by_scapy(rate, frequency, signal):
 
 
 def test_a_capture_of_radios_is_dissected_with_its_signals(tmp_path):
-    class Kind(Captures):
-        link_type = RADIOTAP
-
-    captures = Kind(tmp_path, 1, 4710, 1.0)
+    captures = Captures(tmp_path, 1, 1.0, capture.datagrams(4710), RADIOTAP)
     ethernet = capture.ethernet_frame(1, None, 4710, b"something")
     body = data_frame(1, None, 0) + bytes.fromhex("aaaa03000000") + ethernet[12:]
     captures.note(0, 0.5, radiotap.header(6_000_000, 5180, -61) + body)
@@ -240,7 +234,7 @@ def test_a_capture_of_radios_is_dissected_with_its_signals(tmp_path):
 
 
 def test_frames_of_other_worlds_stay_as_they_are(tmp_path):
-    captures = Captures(tmp_path, 1, 4710, 0.0)
+    captures = Captures(tmp_path, 1, 0.0, capture.datagrams(4710))
     captures.sent(Frame(0, None, b"x"), 0.0)
     captures.flush()
     assert (tmp_path / "0.pcap").read_bytes()[20:24] == struct.pack("<I", 1)

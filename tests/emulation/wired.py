@@ -1,6 +1,7 @@
 """`roamcast` with the stations of wired_stations.py in place of Mininet-WiFi's: python -m tests.emulation.wired run ..."""
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from emulation.worlds.mininet import network, world
 
 network.python = lambda: sys.executable
 network.DRIVER = Path(__file__).with_name("wired_stations.py")
-world.WORLD = RealTimeWorld(world.FABRIC._replace(check=lambda: None))
+world.WORLD = RealTimeWorld(dataclasses.replace(world.FABRIC, check=lambda: None))
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -18,8 +18,9 @@ import pytest
 import mobility
 from emulation import addresses, airtime, capture, rundir
 from emulation.linux import kernel
-from emulation.realtime import medium, probe
+from emulation.realtime import probe
 from emulation.world import WorldError
+from emulation.worlds.netns.taps import ETHERNET_BYTES, OVERHEAD
 from emulation.worlds.netns.world import FABRIC
 from node import schema, wire
 from node.airtime import DIFS
@@ -481,7 +482,7 @@ def test_the_radios_rate_bounds_what_a_program_gets(tmp_path):
     assert runs.manifest(out)["fidelity"]["invalid_because"] == []
     flow = json.loads((out / "flow.json").read_text())
     segment, radio = flow["start"]["tcp_mss_default"], UnitDiskRadio()
-    air = airtime.frame_time(segment + TCP_BYTES + medium.OVERHEAD + medium.ETHERNET_BYTES, radio.data_rate)
+    air = airtime.frame_time(segment + TCP_BYTES + OVERHEAD + ETHERNET_BYTES, radio.data_rate)
     bound = 8 * segment / (DIFS + air + airtime.ack_time(radio.base_rate))
     assert bound / 50 < flow["end"]["sum_received"]["bits_per_second"] < bound < radio.data_rate
 

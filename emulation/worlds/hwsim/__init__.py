@@ -6,7 +6,7 @@ hold in all worlds.
 
     radio.py      a host's radio: made in its namespace, in ad hoc mode (IBSS), joined
     frames.py     frames and transmission reports as netlink messages
-    medium.py     the medium of emulation/realtime with these in place of TAP devices
+    ends.py       how the radio model reads and writes them, and captures with the signals
 
 All else is emulation/realtime: processes, self-check, faults, fidelity.
 """

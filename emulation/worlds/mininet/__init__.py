@@ -6,7 +6,7 @@ As `netns`, with three differences:
     driver.py    what is done by Mininet-WiFi, run by the Python that has it
     replay.py    where stations are, for wmediumd, and how its radio is given the scenario's range
     station.py   a host: the station's namespace, joined to the network, its capture begun
-    medium.py    in the medium's place: moves the stations, captures, knows who is in range
+    carrier.py   in the medium's place: moves the stations, captures, knows who is in range
     loop.py      a real device in a station's place
 
 The frames are carried by wmediumd. All else is emulation/realtime: processes, self-check, faults, fidelity.

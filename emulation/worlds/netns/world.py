@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from emulation import addresses
 from emulation.linux import kernel, netlink
-from emulation.realtime import medium
 from emulation.realtime.caller import RealTimeWorld
 from emulation.realtime.plan import Fabric, Plan
+from emulation.worlds.netns.taps import carrier
 
 
 def check() -> None:
@@ -25,5 +25,5 @@ def _open() -> int:
     return kernel.open_tap(addresses.INTERFACE, addresses.INDEX)
 
 
-FABRIC = Fabric(check, make, medium.Air, compares=True)
+FABRIC = Fabric(check, make, carrier, compares=True)
 WORLD = RealTimeWorld(FABRIC)

@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable
 
 from emulation import chance
 from emulation.clock import Clock, Timer
-from emulation.medium import Capture, Medium
+from emulation.medium import Capture, Frame, Medium
+from mobility import Movement
 from node import wire
 from node.broker import Broker
 from node.config import NodeConfig
+from topologies.radio import LogDistanceRadio, UnitDiskRadio
 
 
 class Port:
@@ -42,7 +44,7 @@ class Port:
 class Simulation:
     """The hosts of one run in virtual time. Brokers of hosts that are up: `brokers[host]`, else None."""
 
-    def __init__(self, movement, radio, config: NodeConfig, seed: int, end: float,
+    def __init__(self, movement: Movement, radio: UnitDiskRadio | LogDistanceRadio, config: NodeConfig, seed: int, end: float,
                  recorders: list[Callable[..., None]], world_record: Callable[..., None],
                  capture: Capture | None = None, clock: Clock | None = None,
                  make_broker: Callable[..., Broker] = Broker, off: Iterable[int] = ()) -> None:
@@ -110,7 +112,7 @@ class Simulation:
         self._decoded = datagram, secret, found
         return found
 
-    def _deliver(self, receiver: int, sender: int, payload: bytes) -> None:
+    def _deliver(self, receiver: int, frame: Frame) -> None:
         broker = self.brokers[receiver]
         if broker is not None:
-            broker.datagram_received(payload)
+            broker.datagram_received(frame.payload)
