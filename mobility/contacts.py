@@ -40,12 +40,14 @@ class _Slab(NamedTuple):
     reach: np.ndarray  # (n,)
 
 
-def find_contacts(pieces: Pieces, radius: float, start: float, end: float) -> np.recarray:
+def find_contacts(pieces: Pieces, radius: float, start: float, end: float, of: np.ndarray | None = None) -> np.recarray:
     """Record array of i < j (host indices), up, down (s), sorted by up, then i, j.
 
     Hosts are in contact while both exist and their distance is <= radius; `up` and `down` are
     clipped to [start, end], so a contact that is open at an end of it has that end as its instant.
     A mere touch has up == down. Gaps below 1e-9 s are bridged. Raises ValueError on radius <= 0, TooDense.
+
+    of: indices of hosts; then only contacts of these with anybody are sought, at the cost of few.
     """
     if not radius > 0:
         raise ValueError(f"radius {radius}: must be above 0 m")
@@ -55,11 +57,16 @@ def find_contacts(pieces: Pieces, radius: float, start: float, end: float) -> np
         low = np.zeros(len(pieces.first) - 1, dtype=np.intp) + pieces.first[:-1]
         for a, b in itertools.pairwise(borders):
             slab = _slab(pieces, low, a, b)
-            found.extend(_contacts_in(pieces, slab, radius))
+            found.extend(_contacts_in(pieces, slab, radius, of))
             low = slab.high
     parts = np.concatenate(found) if found else np.empty(0, dtype=CONTACT)
     merged = _merge(parts)
     return merged[np.lexsort((merged["j"], merged["i"], merged["up"]))].view(np.recarray)
+
+
+def effort(pieces: Pieces, radius: float, start: float, end: float) -> int:
+    """How many places of hosts find_contacts looks at by itself, whatever contacts there are: hosts times slabs of time."""
+    return (len(pieces.first) - 1) * (len(_slab_borders(pieces, radius, start, end)) - 1)
 
 
 def _slab_borders(pieces: Pieces, radius: float, start: float, end: float) -> np.ndarray:
@@ -114,8 +121,8 @@ def _ranges(first: np.ndarray, count: np.ndarray) -> np.ndarray:
     return np.repeat(first - np.concatenate(([0], np.cumsum(count)[:-1])), count) + np.arange(total)
 
 
-def _contacts_in(pieces: Pieces, slab: _Slab, radius: float) -> list[np.ndarray]:
-    pairs = _candidates(slab, radius)
+def _contacts_in(pieces: Pieces, slab: _Slab, radius: float, of: np.ndarray | None) -> list[np.ndarray]:
+    pairs = _candidates(slab, radius) if of is None else _candidates_of(slab, radius, of)
     work = (slab.high - slab.low + 1)[pairs].sum(axis=1)
     found, at = [], 0
     borders = np.searchsorted(np.cumsum(work), np.arange(CHUNK, work.sum() + CHUNK, CHUNK)) + 1
@@ -141,6 +148,23 @@ def _candidates(slab: _Slab, radius: float) -> np.ndarray:
     apart = np.linalg.norm(centre[pairs[:, 0]] - centre[pairs[:, 1]], axis=1)
     pairs = pairs[apart <= (radius + reach[pairs].sum(axis=1)) * slack]
     return present[pairs]
+
+
+def _candidates_of(slab: _Slab, radius: float, of: np.ndarray) -> np.ndarray:
+    """The same for pairs in which one of these hosts is. Raises TooDense."""
+    present, sought = (hosts[~np.isnan(slab.centre[hosts, 0])] for hosts in (np.arange(len(slab.centre)), np.asarray(of, dtype=np.intp)))
+    if len(present) < 2 or not len(sought):
+        return np.empty((0, 2), dtype=np.intp)
+    tree, most = cKDTree(slab.centre[present]), slab.reach[present].max()
+    near = (radius + slab.reach[sought] + most) * (1 + 1e-9)
+    counts = tree.query_ball_point(slab.centre[sought], near, return_length=True)
+    if counts.sum() > MOST_PAIRS:
+        raise TooDense(f"at {slab.start:g} s more than {MOST_PAIRS:,} pairs of hosts are near each other, too many to follow")
+    others = present[np.concatenate(tree.query_ball_point(slab.centre[sought], near)).astype(np.intp)]
+    pairs = np.sort(np.column_stack((np.repeat(sought, counts), others)), axis=1)
+    pairs = np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
+    apart = np.linalg.norm(slab.centre[pairs[:, 0]] - slab.centre[pairs[:, 1]], axis=1)
+    return pairs[apart <= (radius + slab.reach[pairs].sum(axis=1)) * (1 + 1e-9)]
 
 
 def _solve(pieces: Pieces, slab: _Slab, pairs: np.ndarray, radius: float) -> np.ndarray:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.spatial import cKDTree
 
-from mobility.contacts import find_contacts
+from mobility.contacts import TooDense, effort, find_contacts
 from mobility.pieces import Pieces, pieces
 from mobility.trajectory import Trajectory
+
+GLANCES = 4  # instants
 
 
 class Movement:
@@ -67,6 +70,26 @@ class Movement:
     def contacts(self, radius: float, start: float = 0.0, end: float | None = None) -> np.recarray:
         """Every contact at `radius` (m) in [start, end], as `contacts.find_contacts` says."""
         return find_contacts(self.pieces, radius, start, self.duration if end is None else end)
+
+    def met(self, radius: float, most: int) -> np.ndarray | None:
+        """(n,) of bool: which hosts are ever within `radius` (m) of another one, from 0 to the duration.
+
+        Exact. None where that takes more than `most` looks at a host, or the contacts are past counting.
+        """
+        found = np.zeros(len(self), dtype=bool)
+        if effort(self.pieces, radius, 0.0, self.duration) > most:
+            return None
+        for t in np.linspace(0.0, self.duration, GLANCES):  # most hosts meet somebody soon, and need no more
+            here = self.positions(t)
+            there = np.flatnonzero(~np.isnan(here[:, 0]))
+            if len(there) > 1:
+                found[there] |= cKDTree(here[there]).query(here[there], k=2, distance_upper_bound=radius)[0][:, 1] < np.inf
+        try:
+            contacts = find_contacts(self.pieces, radius, 0.0, self.duration, np.flatnonzero(~found))
+        except TooDense:
+            return None
+        found[contacts.i] = found[contacts.j] = True
+        return found
 
     def window(self, start: float, duration: float) -> Movement:
         """The `duration` seconds from `start` on, with times counted from `start`."""

@@ -93,7 +93,7 @@ def read(path: Path, zero_speed: str = "stop") -> Movement:
     last = max(0.0, *(float(t.times[-1]) for t in trajectories))
     beside = nsparams.read(path)
     duration, lasts = _duration(path, script, beside, last)
-    farthest = np.max([np.pad(t.points.max(axis=0), (0, 3 - t.points.shape[1])) for t in trajectories], axis=0).tolist()
+    farthest = np.max([t.points.max(axis=0) for t in trajectories], axis=0).tolist()
     notes = [*_remarks(script, zero_speed, last), *_comings(path, script, activity), *beside.notes(tuple(farthest))]
     return Movement(names, trajectories, duration, notes, lasts)
 

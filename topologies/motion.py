@@ -54,9 +54,9 @@ class Trace(Section):
 
 
 def reader_options(table: Mapping[str, object]) -> dict[str, object]:
-    """What of a table [mobility], which may not be in order, goes to the reader of its format."""
+    """What of a table [mobility], which may not be in order, goes to the reader of its format, defaults left out."""
     return {key: table[key] for key, (format, values) in mobility.OPTIONS.items()
-            if table.get("format") == format and table.get(key) in values}
+            if table.get("format") == format and table.get(key) in values and table[key] != Trace.model_fields[key].default}
 
 
 def _kind(table: object) -> str | None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 
 import numpy as np
 from scipy.spatial import cKDTree
 
 from mobility import Movement, TooDense, TraceError, waypoint
+from mobility.contacts import effort
 from topologies import idle, replay
 from topologies.faults import HostFault, LinkFault
 from topologies.motion import RandomWaypoint, Static, Trace
@@ -35,7 +37,7 @@ MANY_AT_ONCE = 3  # hosts that publish at one instant, from which on it is said:
 
 DEVIATIONS = 4  # of shadowing and fading, beyond which nothing is received by luck
 FAR_REFERENCE = 10.0  # m
-MOST_FOLLOWED = 3_000_000  # hosts squared times s of a movement in which it is looked who meets whom: a moment's work
+MOST_LOOKS = 10_000_000  # at hosts, to find out who ever meets whom: some seconds' work
 
 
 def notes(scenario: Scenario) -> list[str]:
@@ -221,28 +223,46 @@ def _model(scenario: Scenario) -> Iterator[str]:
 
 def _meetings(scenario: Scenario) -> Iterator[str]:
     """Hosts of a trace that nobody ever hears, and what is said of links between hosts that never hear each other."""
-    count, radio, duration = len(scenario.names), scenario.radio, scenario.run.duration
-    if isinstance(scenario.mobility, RandomWaypoint):
+    if isinstance(scenario.mobility, RandomWaypoint) or len(scenario.names) < 2:
         return
-    links = {f"radio.links[{k}]": (link.from_, link.to) for k, link in enumerate(radio.links)}
-    links |= {f"faults[{k}]": fault.link for k, fault in enumerate(scenario.faults) if isinstance(fault, LinkFault)}
-    everybody = isinstance(scenario.mobility, Trace) and count**2 * duration <= MOST_FOLLOWED
-    hosts = list(range(count)) if everybody else sorted({host for link in links.values() for host in link})
-    if len(hosts) < 2 or len(hosts) ** 2 * duration > MOST_FOLLOWED:
-        return
-    most, said = farthest(radio)
     try:
-        whole = scenario.movement()
-        some = Movement([whole.names[host] for host in hosts], [whole.trajectories[host] for host in hosts], duration)
-        contacts = some.contacts(most, 0.0, duration)
-    except (TooDense, TraceError):
+        if isinstance(scenario.mobility, Trace):
+            yield from _alone(scenario, scenario.movement())
+        yield from _apart(scenario)
+    except TraceError:  # it was there when the scenario was checked; who starts the run will be told
         return
-    if everybody:
-        met = set(contacts.i.tolist()) | set(contacts.j.tolist())
-        if alone := [host for host in range(count) if host not in met]:
-            yield (f"mobility.trace: {named(scenario, alone)} {'is' if len(alone) == 1 else 'are'} out of range of everybody throughout the "
-                   f"run ({said})")
-    pairs = {frozenset((hosts[i], hosts[j])) for i, j in zip(contacts.i.tolist(), contacts.j.tolist())} if links else set()
+
+
+def _alone(scenario: Scenario, movement: Movement) -> Iterator[str]:
+    most, said = farthest(scenario.radio)
+    met = movement.met(most, MOST_LOOKS)
+    if met is None:
+        yield (f"mobility.trace: {len(movement):,} hosts, of which it would take long to tell who is ever in range of another ({said}): it was "
+               "not looked")
+    elif len(alone := np.flatnonzero(~met)):
+        yield (f"mobility.trace: {named(scenario, alone.tolist())} {'is' if len(alone) == 1 else 'are'} out of range of everybody throughout the "
+               f"run ({said})")
+
+
+def _apart(scenario: Scenario) -> Iterator[str]:
+    """Links that are spoken of, between hosts that are never in range of each other."""
+    links = {f"radio.links[{k}]": (link.from_, link.to) for k, link in enumerate(scenario.radio.links)}
+    links |= {f"faults[{k}]": fault.link for k, fault in enumerate(scenario.faults) if isinstance(fault, LinkFault)}
+    if not links:
+        return
+    hosts = sorted({host for link in links.values() for host in link})
+    most, said = farthest(scenario.radio)
+    whole, duration = scenario.movement(), scenario.run.duration
+    some = Movement([whole.names[host] for host in hosts], [whole.trajectories[host] for host in hosts], duration)
+    contacts = None
+    if effort(some.pieces, most, 0.0, duration) <= MOST_LOOKS:
+        with suppress(TooDense):
+            contacts = some.contacts(most, 0.0, duration)
+    if contacts is None:
+        yield (f"radio.links: {len(hosts):,} hosts, of which it would take long to tell whether those of each link are ever in range of each "
+               "other: it was not looked")
+        return
+    pairs = {frozenset((hosts[i], hosts[j])) for i, j in zip(contacts.i.tolist(), contacts.j.tolist())}
     for key, (one, other) in links.items():
         if frozenset((one, other)) not in pairs:
             yield (f"{key}: {named(scenario, (one, other))} are out of range of each other throughout the run "

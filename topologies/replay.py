@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -108,25 +109,42 @@ def _ways(replayed: Movement) -> Iterator[str]:
     if absent:
         yield (f"{len(absent)} of {len(replayed)} hosts are absent at times: nobody hears them then, while their "
                "programs run and what they publish and subscribe counts")
-    jumps, fastest = [], (0.0, "", 0.0)
-    for name, trajectory in zip(replayed.names, replayed.trajectories):
-        way = np.linalg.norm(np.diff(trajectory.points, axis=0), axis=1)
-        took = np.diff(trajectory.times)
-        at_once = np.flatnonzero((took == 0) & (way > 0))
-        jumps += [(float(trajectory.times[k]), name) for k in at_once[:1]] * len(at_once)
-        if (took > 0).any():
-            speeds = np.divide(way, took, out=np.zeros_like(way), where=took > 0)
-            k = int(np.argmax(speeds))
-            fastest = max(fastest, (float(speeds[k]), name, float(trajectory.times[k])))
-    if jumps:
-        yield (f"hosts jump {len(jumps)} times, as they have two places at one instant (the first: host "
-               f"{min(jumps)[1]} at {min(jumps)[0]:.6g} s)")
-    if fastest[0] > FASTEST:
-        yield (f"host {fastest[1]} moves at {fastest[0]:.3g} m/s at {fastest[2]:.6g} s; times are in s and places "
+    legs = _legs(replayed)
+    at_once = np.flatnonzero((legs.took == 0) & (legs.way > 0))
+    if len(at_once):
+        first = at_once[np.lexsort((legs.host[at_once], legs.begin[at_once]))[0]]
+        yield (f"hosts jump {len(at_once)} times, as they have two places at one instant (the first: host "
+               f"{replayed.names[legs.host[first]]} at {legs.begin[first]:.6g} s)")
+    speeds = np.divide(legs.way, legs.took, out=np.zeros_like(legs.way), where=legs.took > 0)
+    fastest = int(np.argmax(speeds)) if len(speeds) else 0
+    top = float(speeds[fastest]) if len(speeds) else 0.0
+    if top > FASTEST:
+        yield (f"host {replayed.names[legs.host[fastest]]} moves at {top:.3g} m/s at {legs.begin[fastest]:.6g} s; times are in s and places "
                "in m")
-    elif 0 < fastest[0] < SLOWEST:
-        yield (f"nobody is faster than {fastest[0]:.3g} m/s (host {fastest[1]}); times are in s and places in m")
+    elif 0 < top < SLOWEST:
+        yield f"nobody is faster than {top:.3g} m/s (host {replayed.names[legs.host[fastest]]}); times are in s and places in m"
     low = np.min([t.points.min(axis=0)[:2] for t in replayed.trajectories], axis=0)
     high = np.max([t.points.max(axis=0)[:2] for t in replayed.trajectories], axis=0)
     if 0 < (high - low).max() < SMALLEST:
         yield f"all hosts stay within {(high - low).max():.3g} m; places are in m, not in degrees"
+
+
+class _Legs(NamedTuple):
+    """All legs of all hosts in flat arrays."""
+
+    host: np.ndarray
+    begin: np.ndarray  # s
+    took: np.ndarray  # s
+    way: np.ndarray  # m
+
+
+def _legs(movement: Movement) -> _Legs:
+    counts = np.array([len(t.times) for t in movement.trajectories])
+    host = np.repeat(np.arange(len(counts)), counts)
+    times = np.concatenate([t.times for t in movement.trajectories])
+    points = np.zeros((len(times), movement.dimensions))
+    for axis in range(movement.dimensions):
+        points[:, axis] = np.concatenate([t.points[:, axis] if axis < t.points.shape[1] else np.zeros(len(t.times))
+                                          for t in movement.trajectories])
+    own = host[1:] == host[:-1]  # the others lead from one host to the next
+    return _Legs(host[:-1][own], times[:-1][own], np.diff(times)[own], np.linalg.norm(np.diff(points, axis=0), axis=1)[own])

@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mobility
+from mobility import Movement, Trajectory, random_waypoint
+from mobility.contacts import find_contacts
 from mobility.textfile import read_lines
 
 TRACES = Path(__file__).resolve().parents[1] / "data" / "traces"
@@ -221,3 +223,22 @@ def test_a_crowd_past_counting_is_refused_before_it_takes_the_memory(monkeypatch
     with pytest.raises(mobility.TooDense, match="more than 10,000 pairs of hosts .*; fewer hosts"):
         mobility.Movement(names, crowd, 9.0).contacts(10.0)
     assert len(mobility.Movement(names[:100], crowd[:100], 9.0).contacts(10.0)) == 4950
+
+
+def _comers(seed: int) -> Movement:
+    """Hosts that wander far apart, some of them absent for a while."""
+    movement = random_waypoint(40, (3000, 3000), (1, 20), (0, 10), 120, seed)
+    parts = [Trajectory(t.times, t.points, ((20.0, 50.0), (70.0, 71.0)) if k % 5 == 0 else None) for k, t in enumerate(movement.trajectories)]
+    return Movement(movement.names, parts, 120)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("radius", [0.5, 40.0, 400.0])
+def test_who_ever_meets_somebody_is_who_has_a_contact(seed, radius):
+    movement = _comers(seed)
+    contacts = movement.contacts(radius)
+    assert set(np.flatnonzero(movement.met(radius, 10**9)).tolist()) == {*contacts.i.tolist(), *contacts.j.tolist()}
+    some = np.array([3, 10, 17])
+    of = find_contacts(movement.pieces, radius, 0.0, 120.0, some)
+    assert of.tolist() == contacts[np.isin(contacts.i, some) | np.isin(contacts.j, some)].tolist()
+    assert movement.met(radius, 39) is None

@@ -108,3 +108,16 @@ def test_notes_are_in_the_manifest_and_the_report(tmp_path):
     path = runner.run(scenario, tmp_path / "run")
     assert told and json.loads((path / "manifest.json").read_text())["notes"] == told
     assert set(told) <= set(analysis.run.read(path).notes)
+
+
+def test_who_is_never_heard_is_found_among_many_or_said_not_to_be_looked_for(tmp_path):
+    """However many hosts there are: 400 for 900 s, of whom the last is far away."""
+    lines = "".join(f"0 {10 * k} 0 1000 {10 * k} 50\n" for k in range(399)) + "0 90000 0 1000 90000 9\n"
+    trace = [note for note in _told(tmp_path, "x.movements", lines, duration=900) if "range of" in note]
+    assert trace == ["mobility.trace: host 399 is out of range of everybody throughout the run (radio.range = 150 m)"]
+    fast = "".join(f"0 0 {k} 1000 90000 {k}\n" for k in range(400))
+    [note] = _told(tmp_path, "x.movements", fast, "[radio]\nrange = 0.01", duration=900)
+    assert "400 hosts, of which it would take long to tell who is ever in range of another" in note
+    link = "[radio]\nrange = 0.01\n" + "".join(f"[[radio.links]]\nfrom = {k}\nto = 399\nloss = 0.5\n" for k in range(399))
+    assert any(note.startswith("radio.links: 400 hosts, of which it would take long") for note in topologies.notes(
+        _scenario(tmp_path, "x.movements", fast, link, duration=900)))
