@@ -37,13 +37,13 @@ def analyse(run_dirs: str | Path | Sequence[str | Path], master: str | None = No
             _may_write(run.path / name)
     from analysis import machine
     from analysis.report import write
-    from analysis.session import check_master, session
+    from analysis.session import check_master, context
     from analysis.study import study
     from analysis.summary import Summary
     check_master(master)
     machine.check()
     say(f"Analysing {f'{len(paths)} runs ' if len(paths) > 1 else ''}(Spark) ...")
-    spark = session(master)
+    spark = context(master)
     numbers, notes, reports, invalid = [], [], [], []
     for run in read:
         found = study(spark, run)

@@ -1,28 +1,31 @@
-"""The delivery outcomes counted in every way the report shows, in one pass over them."""
+"""The delivery outcomes counted in every way the report shows: by each task for its events, then put together."""
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from analysis.run import Run
+if TYPE_CHECKING:
+    import pandas as pd
 
 PERCENTS = np.arange(101)
 RECORDED = 2e-6  # s that two times in records may be off each other
 _SETS = {"whole": [], "bin": ["bin"], "reason": ["reason", "detail"], "kind": ["kind"], "node": ["node"],
          "source": ["source"], "hops": ["hops"]}
+_SPREAD = ("whole", "kind", "node", "source")  # those of which latencies are told
+_SUMS = ["delivered", "repeats", "impossible", "recovered", "hops_sum", "latency_sum"]
 
 
 class Breakdown(NamedTuple):
     """Frames with `expected`, `delivered` (in time), `reachable` (by the bound), `impossible` (delivered before
-    the bound, or without one), `repeats`, and `percentiles`, a list of the latency's percentiles
-    0, 1, .. 100 in s (None where nothing was delivered). Only pairs whose hosts
+    the bound, or without one), `recovered` and `repeats`; those of classes, kinds, nodes and sources also with
+    `percentiles`, the latency's percentiles 0, 1, .. 100 in s (None where nothing was delivered). Only pairs whose hosts
     were up throughout and whose client is not at the publisher's own node, except `classes`."""
 
-    classes: pd.DataFrame  # by `class`: counted, local, node_down
+    classes: pd.DataFrame  # by `class`: counted, local, node_down; also `mean_hops`, `mean_latency`
     bins: pd.DataFrame  # by `bin`, start of the bin in s
     reasons: pd.DataFrame  # lost pairs by `reason`, `detail`
     kinds: pd.DataFrame  # by `kind`
@@ -32,44 +35,60 @@ class Breakdown(NamedTuple):
     bin_width: float  # s
 
 
-def breakdown(run: Run, outcomes: DataFrame) -> Breakdown:
-    """Count the pairs of `delivery.outcomes` in all ways at once."""
-    width = bin_width(run)
-    pairs = outcomes.select(
-        F.when(F.col("node_down"), "node_down").when(F.col("local"), "local").otherwise("counted").alias("class"),
-        (F.floor((F.col("published") - run.window[0]) / width) * width + run.window[0]).alias("bin"),
-        "reason", "detail", "kind", "node", "source", F.when(F.col("in_time"), F.col("hops")).alias("hops"),
-        "in_time", "bound", "delivered", "times", "latency", "recovered")
-    too_early = F.col("bound").isNull() | (F.col("delivered") < F.col("bound") - RECORDED)
-    keys = ["class", "bin", "reason", "detail", "kind", "node", "source", "hops"]
-    found = (pairs.groupingSets([[F.col(c) for c in ("class", *chosen)] for chosen in _SETS.values()],
-                                *[F.col(k) for k in keys])
-             .agg(F.grouping_id().alias("grouping"), F.count("*").alias("expected"),
-                  F.sum(F.col("in_time").cast("int")).alias("delivered"), F.count("bound").alias("reachable"),
-                  F.sum(F.greatest(F.col("times") - 1, F.lit(0))).alias("repeats"),
-                  F.sum((F.col("in_time") & too_early).cast("int")).alias("impossible"),
-                  F.sum(F.coalesce(F.col("recovered") & F.col("in_time"), F.lit(False)).cast("int")).alias("recovered"),
-                  F.avg("hops").alias("mean_hops"), F.avg("latency").alias("mean_latency"),
-                  F.percentile("latency", [float(p) / 100 for p in PERCENTS]).alias("percentiles"))
-             .toPandas())
-
-    def part(name: str, *sort: str) -> pd.DataFrame:
-        chosen = {"class", *_SETS[name]}
-        code = sum(0 if key in chosen else 1 << (len(keys) - 1 - place) for place, key in enumerate(keys))
-        rows = found[(found["grouping"] == code)]
-        if name != "whole":
-            rows = rows[rows["class"] == "counted"]
-        kept = [c for c in found.columns if c not in keys or c in chosen]
-        return rows[kept].sort_values(list(sort) or _SETS[name], ignore_index=True)
-
-    reasons, hops = part("reason"), part("hops")
-    return Breakdown(part("whole", "class"), part("bin"), reasons[reasons["reason"].notna()],
-                     part("kind"), part("node"), part("source"), hops[hops["hops"].notna()], width)
+def count(outcomes: pa.Table, window: tuple[float, float]) -> dict[str, pa.Table]:
+    """Some rows of the table `outcomes`, counted in all ways at once: way -> its sums."""
+    width, number = bin_width(window), pa.int64()
+    at, in_time, bound = outcomes["published"], outcomes["in_time"], outcomes["bound"]
+    early = pc.or_kleene(pc.is_null(bound), pc.less(outcomes["delivered"], pc.subtract(bound, RECORDED)))
+    hops = pc.if_else(in_time, outcomes["hops"], pa.scalar(None, number))
+    pairs = pa.table({
+        "class": pc.if_else(outcomes["node_down"], "node_down", pc.if_else(outcomes["local"], "local", "counted")),
+        "bin": pc.add(pc.multiply(pc.floor(pc.divide(pc.subtract(at, window[0]), width)), width), window[0]),
+        **{name: outcomes[name] for name in ("reason", "detail", "kind", "node", "source")}, "hops": hops,
+        "delivered": in_time.cast(number), "reachable": bound, "latency": outcomes["latency"],
+        "repeats": pc.max_element_wise(pc.subtract(outcomes["times"], 1), 0),
+        "impossible": pc.and_(in_time, pc.fill_null(early, False)).cast(number),
+        "recovered": pc.and_(in_time, pc.fill_null(outcomes["recovered"], False)).cast(number),
+        "hops_sum": hops, "latency_sum": outcomes["latency"]})
+    found = {}
+    for way, by in _SETS.items():
+        keys = ["class", *by]
+        rows = pairs if way == "whole" else pairs.filter(pc.equal(pairs["class"], "counted"))
+        spread = [("latency", "list")] if way in _SPREAD else []
+        found[way] = rows.group_by(keys).aggregate(
+            [([], "count_all"), ("reachable", "count"), *((name, "sum") for name in _SUMS), *spread]).rename_columns(
+            [*keys, "expected", "reachable", *_SUMS, *(["latency"] if spread else [])])
+    return found
 
 
-def bin_width(run: Run) -> float:
+def breakdown(parts: Sequence[dict[str, pa.Table]], window: tuple[float, float]) -> Breakdown:
+    """What `count` found for all parts of the outcomes, put together."""
+    whole = {way: _together([part[way] for part in parts], ["class", *by], way) for way, by in _SETS.items()}
+    return Breakdown(whole["whole"], whole["bin"], whole["reason"][whole["reason"]["reason"].notna()], whole["kind"],
+                     whole["node"], whole["source"], whole["hops"][whole["hops"]["hops"].notna()], bin_width(window))
+
+
+def _together(parts: list[pa.Table], keys: list[str], way: str) -> pd.DataFrame:
+    table = pa.concat_tables(parts)
+    counts = table.select([name for name in table.column_names if name != "latency"]).to_pandas()
+    rows = counts.groupby(keys, dropna=False)
+    found = rows.sum(min_count=1).reset_index()
+    if way in _SPREAD:
+        taken = [latency.values.drop_null().to_numpy() for latency in table["latency"]]
+        found["percentiles"] = [_percentiles([taken[row] for row in group.index]) for _, group in rows]
+    if way == "whole":
+        found["mean_hops"], found["mean_latency"] = (found[name] / found["delivered"] for name in ("hops_sum", "latency_sum"))
+    return found.drop(columns=["hops_sum", "latency_sum"])
+
+
+def _percentiles(latencies: list[np.ndarray]) -> np.ndarray | None:
+    values = np.concatenate(latencies)
+    return np.percentile(values, PERCENTS) if len(values) else None
+
+
+def bin_width(window: tuple[float, float]) -> float:
     """A round number of s that cuts the window into 30 to 75 bins."""
-    span = max(run.window[1] - run.window[0], 0.0)
+    span = max(window[1] - window[0], 0.0)
     for width in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400):
         if span / width <= 75:
             return float(width)

@@ -6,13 +6,15 @@ not only on those that count.
 """
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from analysis.delivery import deliveries
+from analysis.event import Event
+from analysis.expected import Wishes
 
 EXAMPLES = 5
+Breach = tuple[float, int, str, str]  # a delivery that breaks a rule: t (s), node, client, event
 
 
 class Violation(NamedTuple):
@@ -31,40 +33,53 @@ SAYS = {
 }
 
 
-def check(tables: dict[str, DataFrame], events: DataFrame, matches: DataFrame, held: DataFrame,
-          lost: Collection[int] | None = ()) -> list[Violation]:
-    """The three safety properties, in the order of the definition. `lost`: hosts whose records may lack the end of a life,
-    as a power cut leaves them, None for all; what they published in that end is not held to be unpublished."""
-    deliveries = tables["delivered"].select("t", "node", "client", "event", F.col("line.row").alias("row"))
-    key = ["node", "client", "event"]
-    again = (deliveries.groupBy(*key).agg(F.count("*").alias("n"), F.max("t").alias("t")).where("n > 1")
-             .select(F.lit("twice").alias("rule"), *key, "t", (F.col("n") - 1).alias("n")))
-    told = deliveries.join(events.select("event", "published"), "event", "left")
-    unpublished = ((told if lost is not None and not lost else _without_the_cut_off(told, tables, lost))
-                   .where("published is null or published > t")
-                   .select(F.lit("unpublished").alias("rule"), *key, "t", F.lit(1).alias("n")))
-    rightly = (deliveries.join(matches, "event").join(F.broadcast(held), ["node", "client", "hash"])
-               .where("t between up and down").select(*key, "t").distinct())
-    unsubscribed = (deliveries.join(events.select("event"), "event").join(rightly, [*key, "t"], "left_anti")
-                    .select(F.lit("unsubscribed").alias("rule"), *key, "t", F.lit(1).alias("n")))
-    wrong = again.unionByName(unpublished).unionByName(unsubscribed)
-    found = {row.rule: row for row in wrong.groupBy("rule").agg(
-        F.sum("n").alias("count"),
-        F.slice(F.sort_array(F.collect_set(F.struct("t", *key))), 1, EXAMPLES).alias("examples")).collect()}
-    return [Violation(rule, says, int(found[rule]["count"]) if rule in found else 0,
-                      [f"event {e.event} at client {e.client} of host {e.node}, t = {e.t:.3f} s"
-                       for e in found[rule]["examples"]] if rule in found else [])
+class Ends(NamedTuple):
+    """What records may lack of the end of a life, as a power cut leaves them."""
+
+    hosts: Collection[int] | None  # of whose records the last may be lost; None for all
+    ended: Collection[str]  # lives that have their end on record, "source.epoch"
+    numbers: dict[str, int]  # life -> the highest number that a publication on record has
+
+    def cut_off(self, event: Event) -> bool:
+        """Whether it comes after the last publication on record of a life that has no end on record: the numbers of a life
+        grow by one, so the records that it lost are those past the last."""
+        return (event.at is None and (self.hosts is None or event.namesake in self.hosts) and event.life not in self.ended
+                and event.number > self.numbers.get(event.life, 0))
+
+
+class Safety:
+    """Goes through the events and counts the deliveries that break a rule; keeps the first of them."""
+
+    def __init__(self, wishes: Wishes, ends: Ends) -> None:
+        self._wishes, self._ends = wishes, ends
+        self.found: dict[str, tuple[int, list[Breach]]] = {rule: (0, []) for rule in SAYS}
+
+    def check(self, event: Event, filters: Collection[str]) -> None:
+        """filters: hashes of those that the event matches."""
+        cut_off = self._ends.cut_off(event)
+        for (node, client), got in deliveries(event).items():
+            times = [t for t, _, _ in got]
+            if len(times) > 1:
+                self._add("twice", [(max(times), node, client, event.name)], len(times) - 1)
+            for t in times:
+                if not cut_off and (event.at is None or event.at > t):
+                    self._add("unpublished", [(t, node, client, event.name)])
+                if event.at is not None and not self._wishes.held(node, client, filters, t):
+                    self._add("unsubscribed", [(t, node, client, event.name)])
+
+    def _add(self, rule: str, breaches: list[Breach], count: int = 1) -> None:
+        self.found[rule] = _together(self.found[rule], (count, breaches))
+
+
+def _together(one: tuple[int, list[Breach]], other: tuple[int, list[Breach]]) -> tuple[int, list[Breach]]:
+    return one[0] + other[0], sorted({*one[1], *other[1]})[:EXAMPLES]
+
+
+def violations(found: Iterable[dict[str, tuple[int, list[Breach]]]]) -> list[Violation]:
+    """The three safety properties, in the order of the definition, from what each Safety has found."""
+    whole: dict[str, tuple[int, list[Breach]]] = {rule: (0, []) for rule in SAYS}
+    for part in found:
+        whole = {rule: _together(whole[rule], part[rule]) for rule in SAYS}
+    return [Violation(rule, says, whole[rule][0], [f"event {event} at client {client} of host {node}, t = {t:.3f} s"
+                                                   for t, node, client, event in whole[rule][1]])
             for rule, says in SAYS.items()]
-
-
-def _without_the_cut_off(told: DataFrame, tables: dict[str, DataFrame], lost: Collection[int] | None) -> DataFrame:
-    """Without deliveries of events that come after the last publication on record of a life that has no end on
-    record: the numbers of a life grow by one, so the records that it lost are those past the last."""
-    ended = tables["node_stopped"].select(F.concat_ws(".", "node", "epoch").alias("life")).distinct()
-    number = F.substring_index("event", ".", -1).cast("long")
-    life = F.substring_index("event", ".", 2)
-    last = tables["published"].groupBy(life.alias("life")).agg(F.max(number).alias("last"))
-    open_ended = told.withColumn("life", life).join(ended, "life", "left_anti").join(last, "life", "left")
-    of_these = F.lit(True) if lost is None else F.split("event", r"\.")[0].cast("long").isin(list(lost))
-    cut_off = open_ended.where(F.col("published").isNull() & (number > F.coalesce("last", F.lit(0))) & of_these)
-    return told.join(cut_off.select("event").distinct(), "event", "left_anti")

@@ -7,66 +7,76 @@ measurement window is expected at a client that was subscribed to any matching f
 """
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
-from analysis.run import Run
+if TYPE_CHECKING:
+    import pandas as pd
 
-
-def published(tables: dict[str, DataFrame]) -> DataFrame:
-    """Every event once: `event`, `source`, `publisher`, `published`, `attributes`, `kind`.
-
-    `kind` is the event's attribute of that name, where it has one, for the tables by kind. The rows are
-    partitioned by event, and all that follows joins and groups within that: one exchange for all.
-    """
-    value = F.filter("attributes", lambda a: a["name"] == "kind")[0]["value"]
-    kind = F.coalesce(value["s"], F.format_string("%s", value["n"]), value["b"].cast("string"), value["x"])
-    return (tables["published"].repartition("event").groupBy("event")
-            .agg(F.min(F.struct("t", "node", "client", "attributes")).alias("first"))
-            .select("event", F.col("first.node").alias("source"), F.col("first.client").alias("publisher"),
-                    F.col("first.t").alias("published"), F.col("first.attributes").alias("attributes"))
-            .withColumn("kind", F.when(value.isNotNull(), kind)))
+Span = tuple[float, float]
+Client = tuple[int, str]  # the subscriber: host and name
 
 
-def filters(tables: dict[str, DataFrame]) -> DataFrame:
-    """Every filter once: `hash`, `filter`, `constraints`."""
-    return tables["subscribed"].groupBy("hash").agg(
-        F.first("filter").alias("filter"), F.first("constraints").alias("constraints"))
+class Pair(NamedTuple):
+    """An event's client that should have had it."""
+
+    node: int
+    client: str
+    node_down: bool  # its host was not up throughout: a pair that is shown but does not count
 
 
-def expected(run: Run, events: DataFrame, matches: DataFrame, wants: DataFrame, held: DataFrame,
-             lives: DataFrame) -> DataFrame:
-    """Pairs of an event and a client that should have had it.
+class Wishes:
+    """What clients mean to get, what their nodes knew of it, and when hosts were up."""
 
-    Returns `event`, `source`, `published`, `kind`, `node`, `client`, `local` (the client sits at
-    the publisher's own node), `node_down` (its host was not up throughout: a pair that is shown but
-    does not count) and `source_down` (the publisher's host went down before the deadline).
-    """
-    counted = (events.where(F.col("published").between(*run.window))
-               .select("event", "source", "published", "kind", (F.col("published") - run.grace).alias("start"),
-                       (F.col("published") + run.deadline).alias("end")))
-    spans = wants.withColumn("held", F.lit(False)).unionByName(held.withColumn("held", F.lit(True)))
-    asked = (counted.join(matches, "event").join(F.broadcast(spans), "hash")
-             .where("up <= end and down >= start"))
-    # intervals in order, each must begin before those ahead of it have ended: no gap in [start, end]
-    key = ["event", "node", "client", "held"]
-    ahead = Window.partitionBy(*key).orderBy("up").rowsBetween(Window.unboundedPreceding, -1)
-    about = [F.first(c).alias(c) for c in ("source", "published", "kind", "start", "end")]
-    covered = (asked.withColumn("reached", F.coalesce(F.max("down").over(ahead), F.col("start")))
-               .groupBy(*key).agg(F.bool_and(F.col("up") <= F.col("reached")).alias("whole"),
-                                  F.max("down").alias("last"), *about)
-               .where("whole and last >= end")
-               .groupBy("event", "node", "client").agg(F.max("held").alias("held"), *about))
-    alive = _lived(covered, lives, "node", "start", "up")
-    return (_lived(alive, lives, "source", "published", "source_up").where("held or not up")
-            .select("event", "source", "published", "kind", "node", "client",
-                    (F.col("node") == F.col("source")).alias("local"),
-                    (~F.col("up")).alias("node_down"), (~F.col("source_up")).alias("source_down")))
+    def __init__(self, wants: pd.DataFrame, held: pd.DataFrame, lives: pd.DataFrame) -> None:
+        """The frames of intervals.Intervals."""
+        self._wants, self._held = _by_hash(wants), _by_hash(held)
+        self._lives: dict[int, list[Span]] = {}
+        for node, up, down in lives[["node", "up", "down"]].itertuples(index=False):
+            self._lives.setdefault(node, []).append((up, down))
+
+    def lived(self, node: int, start: float, end: float) -> bool:
+        """Whether the host was up throughout, which is to say in one life."""
+        return any(up <= start and down >= end for up, down in self._lives.get(node, ()))
+
+    def expected(self, filters: Iterable[str], start: float, end: float) -> list[Pair]:
+        """Clients that asked for one of the filters from `start` to `end` (s) without a gap."""
+        told = _covering(self._held, filters, start, end)
+        pairs = []
+        for node, client in sorted(_covering(self._wants, filters, start, end) | told):
+            up = self.lived(node, start, end)
+            if not up or (node, client) in told:
+                pairs.append(Pair(node, client, not up))
+        return pairs
+
+    def held(self, node: int, client: str, filters: Iterable[str], at: float) -> bool:
+        """Whether the node knew at that moment that the client wants what one of the filters matches."""
+        return any(up <= at <= down for hash_ in filters for up, down in self._held.get(hash_, {}).get((node, client), ()))
 
 
-def _lived(pairs: DataFrame, lives: DataFrame, host: str, start: str, name: str) -> DataFrame:
-    """Adds `name`: the host was up throughout [`start`, `end`], which is to say in one life."""
-    life = F.broadcast(lives.select(F.col("node").alias("who"), F.col("up").alias("born"), F.col("down").alias("died")))
-    within = (F.col(host) == F.col("who")) & (F.col("born") <= F.col(start)) & (F.col("died") >= F.col("end"))
-    return (pairs.join(life, within, "left").withColumn(name, F.col("who").isNotNull())
-            .drop("who", "born", "died"))
+def _by_hash(spans: pd.DataFrame) -> dict[str, dict[Client, list[Span]]]:
+    found: dict[str, dict[Client, list[Span]]] = {}
+    for node, client, hash_, up, down in spans[["node", "client", "hash", "up", "down"]].itertuples(index=False):
+        found.setdefault(hash_, {}).setdefault((node, client), []).append((up, down))
+    return found
+
+
+def _covering(spans: dict[str, dict[Client, list[Span]]], filters: Iterable[str], start: float, end: float) -> set[Client]:
+    """Clients some of whose intervals follow on one another from `start` to `end`."""
+    asked: dict[Client, list[Span]] = {}
+    for hash_ in filters:
+        for client, own in spans.get(hash_, {}).items():
+            for up, down in own:
+                if up <= end and down >= start:
+                    asked.setdefault(client, []).append((up, down))
+    return {client for client, own in asked.items() if _covers(own, start, end)}
+
+
+def _covers(spans: list[Span], start: float, end: float) -> bool:
+    """Whether intervals, in order, each begin before those ahead of it have ended, and last until `end`."""
+    reached = start
+    for up, down in sorted(spans):
+        if up > reached:
+            return False
+        reached = max(reached, down)
+    return reached >= end

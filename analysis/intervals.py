@@ -1,18 +1,14 @@
 """From records of change to intervals: radio contacts, tree links, lives of hosts, subscriptions.
 
-Every interval is closed, [up, down] in s. What is still open at the end of the run ends there. One
-job pairs all rises with their falls; what it finds is small enough for every task to get a copy,
-and is put together here.
+Every interval is closed, [up, down] in s. What is still open at the end of the run ends there. They are
+small enough for every task to get a copy.
 """
 from __future__ import annotations
 
-from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F
 
 _KEY = ["family", "a", "b", "name", "hash"]
 
@@ -28,16 +24,15 @@ class Intervals(NamedTuple):
     held: pd.DataFrame  # the same: what the node knew of it, in each life; may overlap
 
 
-def intervals(tables: dict[str, DataFrame], end: float, cut: pd.DataFrame | None = None) -> Intervals:
+def intervals(tables: dict[str, pd.DataFrame], end: float, cut: pd.DataFrame | None = None) -> Intervals:
     """All intervals of a run that ended at `end` s. `cut`: lives that ended without a word, as lives.cut_short finds them."""
     changes = _changes(tables)
     if cut is not None and len(cut):
-        ends = tables["node_stopped"].sparkSession.createDataFrame(cut[["node", "t"]], "node long, t double")
-        changes = changes.unionByName(_rows(ends, "life", False, a="node"))
-    paired = _paired(changes, end)
-    told = _rows(tables["subscribed"], "told", a="node", name="client", hash="hash").select(
-        *_KEY, F.col("t").alias("up"), F.col("t").alias("down"))
-    return put_together(paired.unionByName(told).toPandas())
+        changes.append(_rows(cut[["node", "t"]], "life", False, a="node"))
+    told = _rows(tables["subscribed"], "told", a="node", name="client", hash="hash")
+    told = told.assign(up=told["t"], down=told["t"])
+    whole = pd.concat([_paired(pd.concat(changes), end), told[[*_KEY, "up", "down"]]], ignore_index=True)
+    return put_together(whole.astype({"a": "int64", "b": "int64", "up": float, "down": float}))
 
 
 def put_together(found: pd.DataFrame) -> Intervals:
@@ -54,41 +49,39 @@ def put_together(found: pd.DataFrame) -> Intervals:
                      _held(family("told", a="node", name="client", hash="hash"), wants, lives))
 
 
-def _changes(tables: dict[str, DataFrame]) -> DataFrame:
+def _changes(tables: dict[str, pd.DataFrame]) -> list[pd.DataFrame]:
     """Every rise and fall: `family`, `a`, `b`, `name`, `hash` (together its key), `t`, `line`, `rises`."""
-    stops = tables["host_down"].select(F.col("host").alias("node"), "t").unionByName(
-        tables["node_stopped"].select("node", "t"))
+    stops = pd.concat([tables["host_down"].rename(columns={"host": "who"})[["who", "t"]],
+                       tables["node_stopped"].rename(columns={"node": "who"})[["who", "t"]]])
     # taken back in the very instant that the node stops: the host's end, not the client's will
-    willed = tables["unsubscribed"].join(F.broadcast(stops.distinct()), ["node", "t"], "left_anti")
+    taken = tables["unsubscribed"]
+    ended = set(zip(stops["who"], stops["t"], strict=True))
+    willed = taken[np.array([moment not in ended for moment in zip(taken["node"], taken["t"], strict=True)], dtype=bool)]
     radio, tree = {"a": "from", "b": "to"}, {"a": "node", "b": "neighbor", "name": "link"}
     want = {"a": "node", "name": "client", "hash": "hash"}
-    parts = [
+    return [
         # lives: from the world's word where there is one (it also knows of crashes), else from the node's
         _rows(tables["host_up"], "life", True, a="host"), _rows(tables["host_down"], "life", False, a="host"),
         _rows(tables["node_started"], "life", True, a="node"), _rows(tables["node_stopped"], "life", False, a="node"),
         _rows(tables["radio_up"], "radio", True, **radio), _rows(tables["radio_down"], "radio", False, **radio),
         _rows(tables["link_gained"], "tree", True, **tree), _rows(tables["link_lost"], "tree", False, **tree),
         _rows(tables["subscribed"], "want", True, **want), _rows(willed, "want", False, **want)]
-    return reduce(DataFrame.unionByName, parts)
 
 
-def _rows(table: DataFrame, family: str, rises: bool = True, **key: str) -> DataFrame:
-    columns = {"a": F.lit(-1).cast("long"), "b": F.lit(-1).cast("long"), "name": F.lit(""), "hash": F.lit("")}
-    columns |= {column: F.col(field) for column, field in key.items()}
+def _rows(table: pd.DataFrame, family: str, rises: bool = True, **key: str) -> pd.DataFrame:
+    columns: dict[str, object] = {"family": family, "a": -1, "b": -1, "name": "", "hash": ""}
+    columns |= {column: table[field] for column, field in key.items()}
     # a life is told in two files: within an instant its end comes before the next one's start
-    line = F.struct(F.lit(int(rises)).cast("long").alias("block"), F.lit(0).cast("long").alias("row"))
-    return table.select(F.lit(family).alias("family"), *[c.alias(name) for name, c in columns.items()], "t",
-                        (line if family == "life" else F.col("line")).alias("line"), F.lit(rises).alias("rises"))
+    line = [(int(rises), 0)] * len(table) if family == "life" else table["line"]
+    return pd.DataFrame({**columns, "t": table["t"], "line": line, "rises": rises}, index=table.index)
 
 
-def _paired(changes: DataFrame, end: float) -> DataFrame:
+def _paired(changes: pd.DataFrame, end: float) -> pd.DataFrame:
     """Each rise with the fall that follows it; repeated rises or falls change nothing."""
-    order = Window.partitionBy(*_KEY).orderBy("t", "line")
-    return (changes.withColumn("before", F.lag("rises", 1, False).over(order))
-            .where(F.col("rises") != F.col("before"))
-            .withColumn("down", F.least(F.lead("t", 1, end).over(order), F.lit(end)))
-            .where(F.col("rises") & (F.col("t") <= end))
-            .select(*_KEY, F.col("t").alias("up"), "down"))
+    ordered = changes.sort_values([*_KEY, "t", "line"], ignore_index=True)
+    turns = ordered[ordered["rises"] != ordered.groupby(_KEY)["rises"].shift(1, fill_value=False)]
+    turns = turns.assign(up=turns["t"], down=np.minimum(turns.groupby(_KEY)["t"].shift(-1, fill_value=end), end))
+    return turns[turns["rises"] & (turns["t"] <= end)][[*_KEY, "up", "down"]]
 
 
 def _contacts(directed: pd.DataFrame) -> pd.DataFrame:

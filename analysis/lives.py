@@ -6,30 +6,24 @@ that tells of its hosts (`host_up`, `host_down`) knows better, as long as it liv
 """
 from __future__ import annotations
 
-from functools import reduce
-
 import pandas as pd
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
-from analysis.records import Ingest
+from analysis.ingest import Ingest
 from analysis.run import Run, some
 
 QUIET = 2.0  # intervals of its reports on traffic that a living node may be without a record, with some to spare
 CUT = ["node", "epoch", "t", "back"]
 
 
-def cut_short(spark: SparkSession, run: Run, found: Ingest) -> pd.DataFrame:
+def cut_short(run: Run, found: Ingest) -> pd.DataFrame:
     """`node`, `epoch`, `t` (s: the last record of a life without an end), `back` (when the host's next life began, or nan)."""
     told = found.counts.get("host_up", 0) > 0
     kept = run.in_order and run.world != "field"  # then what lives at the end lives until the run's
     if told and kept or not found.counts.get("node_started"):
         return pd.DataFrame(columns=CUT).astype({"node": "int64", "epoch": "int64", "t": float, "back": float})
     tables = found.tables
-    marks = tables["node_started"].select("node", "t", "line", "epoch", F.lit(True).alias("starts")).unionByName(
-        tables["node_stopped"].select("node", "t", "line", "epoch", F.lit(False).alias("starts"))).toPandas()
-    marks["line"] = [(line["block"], line["row"]) for line in marks["line"]]
-    marks = marks.sort_values(["node", "line"], ignore_index=True)
+    marks = pd.concat([tables["node_started"].assign(starts=True), tables["node_stopped"].assign(starts=False)])
+    marks = marks[["node", "t", "line", "epoch", "starts"]].sort_values(["node", "line"], ignore_index=True)
     marks = marks.merge(_downs(tables) if told else pd.DataFrame({"node": marks["node"].unique(), "downed": -1.0}), how="left")
     after = marks.groupby("node")[["starts", "t", "line"]].shift(-1)
     last = after["starts"].isna()
@@ -38,28 +32,24 @@ def cut_short(spark: SparkSession, run: Run, found: Ingest) -> pd.DataFrame:
     spans = marks[cut].assign(back=after["t"][cut], until=after["line"][cut])
     if spans.empty:
         return spans.assign(t=0.0)[CUT]
-    ends = _last_records(spark, spans, found)
+    ends = _last_records(spans, found.segments)
     spans = spans.assign(t=[min(ends[node, line], back) if back == back else ends[node, line]
                             for node, line, back in zip(spans["node"], spans["line"], spans["back"], strict=True)])
     return spans[CUT].reset_index(drop=True)
 
 
-def _downs(tables: dict[str, DataFrame]) -> pd.DataFrame:
+def _downs(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """`node`, `downed`: when the world took the host down last, s."""
-    return tables["host_down"].groupBy(F.col("host").alias("node")).agg(F.max("t").alias("downed")).toPandas()
+    return (tables["host_down"].groupby("host", as_index=False)["t"].max()
+            .rename(columns={"host": "node", "t": "downed"}))
 
 
-def _last_records(spark: SparkSession, spans: pd.DataFrame, found: Ingest) -> dict[tuple[int, tuple[int, int]], float]:
+def _last_records(spans: pd.DataFrame, segments: pd.DataFrame) -> dict[tuple[int, tuple[int, int]], float]:
     """(node, first line) of each span -> the time of its last record. Spans go by lines: times of two lives may overlap."""
-    rows = [(int(s.node), *map(int, s.line), *(map(int, s.until) if isinstance(s.until, tuple) else (1 << 62, 0)))
-            for s in spans.itertuples()]
-    wanted = F.broadcast(spark.createDataFrame(rows, "node long, block long, row long, last_block long, last_row long"))
-    written = reduce(DataFrame.unionByName, [found.tables[kind].select("node", "t", "line") for kind in found.counts])
-    begins, ends = (F.struct(F.col(block).alias("block"), F.col(row).alias("row"))
-                    for block, row in (("block", "row"), ("last_block", "last_row")))
-    lasts = (written.join(wanted, "node").where((F.col("line") >= begins) & (F.col("line") < ends))
-             .groupBy("node", "block", "row").agg(F.max("t").alias("t")).collect())
-    return {(row["node"], (row["block"], row["row"])): row["t"] for row in lasts}
+    of = {node: list(zip(own["line"], own["last"], strict=True)) for node, own in segments.groupby("node")}
+    return {(span.node, span.line): max(last for line, last in of[span.node] if span.line <= line
+                                        and not (isinstance(span.until, tuple) and line >= span.until))
+            for span in spans.itertuples()}
 
 
 def notes(run: Run, cut: pd.DataFrame) -> list[str]:

@@ -9,57 +9,30 @@ misrouted, nor are those that led to it.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 
-import pandas as pd
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
-_SCHEMA = "sent long, misrouted long"
+from analysis.devices import Attached
+from analysis.event import Event
 
 
-def misrouted(tables: dict[str, DataFrame], attached: pd.DataFrame | None = None,
-              sessions: pd.DataFrame | None = None) -> dict[str, int]:
-    """`sent` and `misrouted` messages of events over tree links in the whole run, retransmissions not counted.
+def messages(event: Event, attached: Attached | None = None, sessions: Attached | None = None) -> tuple[int, int]:
+    """(messages, misrouted ones) of an event over tree links in the whole run, retransmissions not counted.
 
-    `attached` is roaming.attachments and `sessions` roaming.sessions, where clients roam: what comes to a client was wanted
-    by its broker, and by those that held its subscriptions meanwhile; what a client publishes begins at its broker.
+    `attached` and `sessions` are given where clients roam: what comes to a client was wanted by its broker, and by those
+    that held its subscriptions meanwhile; what a client publishes begins at its broker.
     """
-    delivered = tables["delivered"]
-    if attached is not None:
-        keeping = _kept(tables, sessions)
-        at = F.broadcast(delivered.sparkSession.createDataFrame(
-            attached[["device", "broker", "up", "down"]], "device long, broker long, up double, down double"))
-        delivered = (delivered.join(at, (F.col("node") == F.col("device")) & F.col("t").between(F.col("up"), F.col("down")),
-                                    "left").withColumn("node", F.coalesce("broker", "node")))
-    over = (tables["forwarded"].select("event", "node", F.explode("to").alias("link")).withColumn("end", F.lit("sent"))
-            .unionByName(delivered.select("event", "node", F.lit(None).cast("string").alias("link"))
-                         .withColumn("end", F.lit("wanted")))
-            .unionByName(tables["event_dropped"].select("event", "node", "link").withColumn("end", F.lit("lost"))))
-    if attached is not None:
-        over = over.unionByName(tables["forwarded"].where(F.col("from").isNull()).select(
-            "event", "node", F.lit(None).cast("string").alias("link"), F.lit("begun").alias("end"))).unionByName(keeping)
-    events = over.groupBy("event").agg(F.collect_list(F.struct("node", "link", "end")).alias("ways"))
-    row = events.mapInPandas(_count, _SCHEMA).agg(F.sum("sent").alias("sent"), F.sum("misrouted").alias("misrouted")).collect()[0]
-    return {"sent": row.sent or 0, "misrouted": row.misrouted or 0}
-
-
-def _kept(tables: dict[str, DataFrame], sessions: pd.DataFrame) -> DataFrame:
-    """`event`, `node`, `link`, `end`: brokers that an event reached for a client that had it by another, or never."""
-    delivered = tables["delivered"].select("event", "node", "t", "published")
-    held = F.broadcast(delivered.sparkSession.createDataFrame(
-        sessions[["device", "broker", "up", "down"]], "device long, broker long, up double, down double"))
-    meanwhile = (F.col("node") == F.col("device")) & (F.col("up") <= F.col("t")) & (F.col("down") >= F.col("published"))
-    return (delivered.join(held, meanwhile).select("event", F.col("broker").alias("node"))
-            .unionByName(tables["buffer_dropped"].select("event", "node"))
-            .select("event", "node", F.lit(None).cast("string").alias("link"), F.lit("wanted").alias("end")))
-
-
-def _count(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-    for batch in batches:
-        counted = [count(int(event.partition(".")[0]), [(way["node"], way["link"], way["end"]) for way in ways])
-                   for event, ways in zip(batch["event"], batch["ways"], strict=True)]
-        yield pd.DataFrame(counted, columns=["sent", "misrouted"])
+    ways: list[tuple[int, str | None, str]] = [(near, link, "sent") for near, _, to in event.of("forwarded") for link in to]
+    ways += [(near, link, "lost") for _, near, link, _ in event.of("event_dropped")]
+    if attached is None or sessions is None:
+        ways += [(node, None, "wanted") for _, node, *_ in event.of("delivered")]
+        return count(event.namesake, ways)
+    for t, node, _, _, _, published in event.of("delivered"):
+        brokers = [one.broker for one in attached.of(node) if one.up <= t <= one.down] or [node]
+        # brokers that it reached for a client that had it by another
+        brokers += [one.broker for one in sessions.of(node) if one.up <= t and one.down >= published]
+        ways += [(broker, None, "wanted") for broker in brokers]
+    ways += [(broker, None, "wanted") for _, broker, _, _ in event.of("buffer_dropped")]  # for one that never had it
+    ways += [(near, None, "begun") for near, link, _ in event.of("forwarded") if link is None]
+    return count(event.namesake, ways)
 
 
 def count(source: int, ways: list[tuple[int, str | None, str]]) -> tuple[int, int]:

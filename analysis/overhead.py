@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from analysis.weights import weights
 from node.schema import messages
+from node.schema import records as record_kinds
 
 
 def families() -> dict[str, str]:
@@ -19,15 +18,19 @@ def families() -> dict[str, str]:
     return {name: message.family for name, message in messages().items()}
 
 
-def by_type(tables: dict[str, DataFrame]) -> pd.DataFrame:
-    """`type`, `family`, `messages`, `bytes`, `filters` sent in the whole run, most bytes first."""
-    found = (tables["traffic"].select(F.explode("sent").alias("s"))
-             .groupBy(F.col("s.type").alias("type"))
-             .agg(F.sum("s.messages").alias("messages"), F.sum("s.bytes").alias("bytes"),
-                 F.sum("s.filters").cast("double").alias("filters")).toPandas())
+def by_type(sums: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """`type`, `family`, `messages`, `bytes`, `filters` sent in the whole run, most bytes first. `sums`: Ingest.sums."""
+    found = _added(sums["sent"], "type", {"messages": "int64", "bytes": "int64", "filters": float})
     known = families()
     found["family"] = [known.get(name, "other") for name in found["type"]]
     return found.sort_values(["bytes", "type"], ascending=[False, True], ignore_index=True)
+
+
+def _added(parts: pd.DataFrame, key: str, columns: dict[str, type | str]) -> pd.DataFrame:
+    """What the tasks counted, put together by `key`."""
+    if parts.empty:
+        return pd.DataFrame(columns=[key, *columns]).astype({key: object, **columns})
+    return parts.groupby(key, as_index=False)[list(columns)].sum(min_count=1).astype(columns)
 
 
 def normalized(sent: pd.DataFrame, misrouted: int) -> pd.Series:
@@ -46,22 +49,19 @@ def normalized(sent: pd.DataFrame, misrouted: int) -> pd.Series:
     return pd.Series([cost(row) for row in sent.itertuples()], index=sent.index, dtype=float)
 
 
-def totals(tables: dict[str, DataFrame]) -> dict[str, float]:
+def totals(sums: dict[str, pd.DataFrame]) -> dict[str, float]:
     """Datagrams sent and received by nodes, datagrams dropped, and what the medium carried (airtime in s).
 
     NaN for the airtime where no medium told of it: in a field, and where it is not ours.
     """
-    nodes = tables["traffic"].agg(
-        F.sum("datagrams_sent").alias("datagrams_sent"), F.sum("datagrams_received").alias("datagrams_received"),
-        F.sum(F.aggregate("dropped", F.lit(0).cast("long"), lambda n, d: n + d["datagrams"])).alias("datagrams_dropped"))
-    columns = [c for c in tables["radio_traffic"].columns if c not in ("t", "node", "line")]
-    medium = tables["radio_traffic"].agg(*[F.sum(c).alias(c) for c in columns])
-    row = nodes.crossJoin(medium).collect()[0]
-    return {**{key: value or 0 for key, value in row.asDict().items()},
-            "airtime": np.nan if row.airtime is None else row.airtime}
+    medium, nodes = sums["radio_traffic"], sums["datagrams"]
+    told = {name: medium[name].sum().item() if len(medium) else 0 for name in record_kinds()["radio_traffic"].fields}
+    told |= {name: int(nodes[name].sum()) if len(nodes) else 0 for name in ("datagrams_sent", "datagrams_received")}
+    told["datagrams_dropped"] = int(sums["dropped"]["datagrams"].sum()) if len(sums["dropped"]) else 0
+    return told | {"airtime": float(told["airtime"]) if len(medium) else np.nan}
 
 
-def drops(tables: dict[str, DataFrame]) -> pd.DataFrame:
+def drops(sums: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Why nodes dropped datagrams: `reason`, `datagrams`."""
-    return (tables["traffic"].select(F.explode("dropped").alias("d")).groupBy(F.col("d.reason").alias("reason"))
-            .agg(F.sum("d.datagrams").alias("datagrams")).orderBy(F.desc("datagrams")).toPandas())
+    return _added(sums["dropped"], "reason", {"datagrams": "int64"}).sort_values(
+        ["datagrams", "reason"], ascending=[False, True], ignore_index=True)

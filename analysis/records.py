@@ -1,215 +1,119 @@
-"""Records as tables: the kinds and types that node.schema knows, the log files of a run, Parquet.
+"""What a line of a log must be to be a record: one JSON object, with the fields that node.schema has for its kind.
 
-A line is read twice: once for the three fields that every record has, and once with the schema of
-its kind, because two kinds may give one field name two types (`from` is a host or a link).
+Arrow's reader parses many lines at once and refuses all of them for one; so lines that it refuses are halved until
+the bad ones are alone. A line is read twice: once for the three fields that every record has, and once with the
+schema of its kind, because two kinds may give one field name two types (`from` is a host or a link).
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from pathlib import Path
+import json
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from pyspark import TaskContext
-from pyspark.sql import DataFrame, DataFrameReader, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql import types as T
+import pyarrow.json
 
-from analysis.errors import AnalysisError
 from node.schema import RecordType
 from node.schema import records as record_kinds
 
-_PLAIN = {"int": T.LongType(), "float": T.DoubleType(), "text": T.StringType(), "bool": T.BooleanType()}
-_HEAD = T.StructType([T.StructField("t", T.DoubleType()), T.StructField("node", T.LongType()),
-                      T.StructField("kind", T.StringType())])
-ROW_GROUP = 50_000  # lines
 WORLD = "world.jsonl"
-STEP = 1.0  # s
-_FOUND = "kind string, node long, file string, astray boolean, n long, last double, back long"
 MOST_NODES, LATEST = 100_000, 1e9  # ids and times (s) beyond these are no record's: tables by id stay small
 # fields by what they name, whatever the kind; hosts by id, links and events in the text form of node/ids.py
 HOSTS = {"from", "to", "host", "neighbor", "other", "leader", "parent", "broker", "device", "holder"}
 _LINK, _EVENT = r"^\d{1,10}-\d{1,10}\.[0-9a-f]{1,8}$", r"^\d{1,10}\.\d{1,10}\.\d{1,10}$"
 FORMS = {"event": _EVENT, **dict.fromkeys(("link", "rid", "lost", "new", "from", "to"), _LINK)}
-# where a line stands, to order the records of one instant: start of the file's block, then the row
-_LINE = T.StructType([T.StructField("block", T.LongType(), False), T.StructField("row", T.LongType(), False)])
+# where a line stands, to order the records of one instant: start of the piece of the file, then the row in it
+LINE = pa.struct([pa.field("block", pa.int64(), False), pa.field("row", pa.int64(), False)])
+_PLAIN = {"int": pa.int64(), "float": pa.float64(), "text": pa.string(), "bool": pa.bool_()}
+_HEAD = pa.schema([("t", pa.float64()), ("node", pa.int64()), ("kind", pa.string())])
+# something other than the end of what holds it comes behind an object, or a text says so: Arrow would see two rows
+_GLUED = re.compile(rb"\}[ \t\r]*[^\s,}\]]")
 
 
-class Ingest(NamedTuple):
-    """What was found in the log files of one run."""
+class Lines(NamedTuple):
+    """Some lines of logs, in their order; arrays of one length."""
 
-    tables: dict[str, DataFrame]  # kind -> its records: t, node, line, then the fields of the kind
-    counts: dict[str, int]  # records of each kind
-    nodes: list[int]  # ids that left records of their own
-    malformed: dict[str, int]  # file -> its lines that are no record, torn ones included
-    torn: int  # files whose last line has no end
-    unknown: dict[str, int]  # records of kinds that the schema does not know
-    last: float  # s, time of the last record
-    lasts: dict[int, float]  # node (-1: the world) -> s, time of the last record of its own
-    untold: dict[str, list[int]]  # kind -> nodes that left records, none of them of this kind
-    astray: dict[str, list[int]]  # file -> nodes not its own, whose lines in it were left out
-    strayed: int  # those lines
-    back: dict[str, int]  # file -> how often its times step back
+    text: list[bytes]  # without white space around them, none empty
+    owner: np.ndarray  # the node whose file it is, -1 for the world
+    block: np.ndarray  # where the piece of the file begins that the line is in, in bytes
+    row: np.ndarray  # which line of the piece it is
 
 
-def spark_type(of: RecordType) -> T.DataType:
-    """The Spark type of a record's field; everything may be null, because logs are as they are found."""
+class Parsed(NamedTuple):
+    """What `parse` found; the arrays have a row a line."""
+
+    t: np.ndarray  # s, nan where the line is no record
+    node: np.ndarray  # whose record it is; -2 where it is none
+    kind: np.ndarray  # text; None where it is no record, or one of another node than the file's
+    astray: np.ndarray  # it is a record of another node
+    tables: dict[str, pa.Table]  # kind -> its records, for the kinds that the schema knows
+
+
+def arrow_type(of: RecordType) -> pa.DataType:
+    """The type of a record's field; everything may be null, because logs are as they are found."""
     if of.kind == "list":
-        return T.ArrayType(spark_type(of.items[0]))
+        return pa.list_(arrow_type(of.items[0]))
     if of.kind == "struct":
-        return _struct(of.fields)
+        return pa.struct([(name, arrow_type(kind)) for name, kind in of.fields])
     return _PLAIN[of.kind]
 
 
-def _struct(fields) -> T.StructType:
-    return T.StructType([T.StructField(name, spark_type(kind)) for name, kind in fields])
-
-
-def schemas() -> dict[str, T.StructType]:
+@cache
+def schemas() -> dict[str, pa.Schema]:
     """Kind -> the fields of its records (t, node and kind not among them)."""
-    return {kind: _struct(record.fields.items()) for kind, record in record_kinds().items()}
+    return {kind: pa.schema([(name, arrow_type(of)) for name, of in record.fields.items()])
+            for kind, record in record_kinds().items()}
 
 
-def ingest(spark: SparkSession, logs: Sequence[Path], out: Path) -> Ingest:
-    """Read log files, write `out`/KIND.parquet for each kind met, and return the tables.
-
-    One job: Spark parses the lines, and each task writes its part of every table as Arrow columns.
-    Spark's own writer would need a job a kind, most of whose time goes into setting it up.
-    """
-    known = schemas()
-    if not logs:
-        return Ingest({k: _empty(spark, s) for k, s in known.items()}, {}, [], {}, 0, {}, 0.0, {}, {}, {}, 0, {})
-    for path in logs:
-        if not path.is_file():
-            raise AnalysisError(f"{path}: not a file; the records of a run are files, remove it")
-    try:
-        # without this option, where a path holds a letter of patterns, each of several files is read as often as there are
-        raw = _reader(spark).option("recursiveFileLookup", "true").text([str(path.resolve()) for path in logs])
-    except Exception as error:
-        raise AnalysisError(f"{logs[0].parent}: Spark cannot read the records: {str(error).splitlines()[0]}") from error
-    types = {kind: record.fields for kind, record in record_kinds().items()}
-    parsed, place = _parsed(raw, known)
-    found = parsed.mapInArrow(_sink(types, place, str(out.resolve())),
-                              _FOUND).toPandas()
-    good, astray = found[found["kind"].notna()], found[found["astray"]]
-    bad = found[found["kind"].isna() & ~found["astray"]]
-    totals = good.groupby("kind")["n"].sum()
-    counts = {kind: int(n) for kind, n in totals.items() if kind in known}
-    nodes = {int(node) for node in good["node"] if node >= 0}
-    by_kind = good.groupby("kind")["node"].agg(lambda told: set(map(int, told)))
-    tables = {kind: _read(spark, out / f"{kind}.parquet", schema) if kind in counts else _empty(spark, schema)
-              for kind, schema in known.items()}
-    return Ingest(tables, counts, sorted(nodes), _sums(bad, "n"), sum(map(_torn, logs)),
-                  {kind: int(n) for kind, n in totals.items() if kind not in known},
-                  float(good["last"].max()) if len(good) else 0.0,
-                  {int(node): float(last) for node, last in good.groupby("node")["last"].max().items()},
-                  {kind: sorted(nodes - by_kind.get(kind, set())) for kind in known},
-                  {file: sorted({int(node) for node in of["node"]}) for file, of in astray.groupby("file")},
-                  int(astray["n"].sum()), _sums(found[found["back"] > 0], "back"))
+def table_schema(kind: str) -> pa.Schema:
+    """The columns of a kind's table: `t`, `node`, `line`, then the fields."""
+    return pa.schema([*list(_HEAD)[:2], pa.field("line", LINE), *schemas()[kind]])
 
 
-def _sums(rows: pd.DataFrame, column: str) -> dict[str, int]:
-    return {file: int(n) for file, n in rows.groupby("file")[column].sum().items()}
+def parse(lines: Lines) -> Parsed:
+    """Every line read and checked."""
+    count = len(lines.text)
+    t, node, kind = np.full(count, np.nan), np.full(count, -2, dtype=np.int64), np.full(count, None, dtype=object)
+    for table, at in _rows(lines.text, np.arange(count), _HEAD):
+        whole = _whole(table)
+        at, table = at[whole.to_numpy(zero_copy_only=False)], table.filter(whole)
+        t[at], node[at], kind[at] = table["t"], table["node"], table["kind"].to_numpy()
+    astray = (node != lines.owner) & (node != -2)
+    kind[astray] = None
+    tables = {}
+    for name in set(kind) & schemas().keys():
+        mine = np.flatnonzero(kind == name)
+        tables[name], kept = _records(name, lines, mine, t, node)
+        kind[np.setdiff1d(mine, kept, assume_unique=True)] = None
+    return Parsed(t, node, kind, astray, tables)
 
 
-def _parsed(raw: DataFrame, known: dict[str, T.StructType]) -> tuple[DataFrame, dict[str, str]]:
-    """Every line parsed: `kind`, `t`, `node` (null when it is no record), `file` (its name), `astray` (of a node whose
-    file this is not, and of no kind), `line`, and a column of fields for each group of kinds whose fields agree in their
-    types; and which column holds a kind's fields."""
-    groups: list[dict[str, T.DataType]] = []
-    place: dict[str, str] = {}
-    for kind, schema in known.items():
-        for number, fields in enumerate(groups):
-            if all(fields.get(f.name, f.dataType) == f.dataType for f in schema):
-                break
-        else:
-            number, fields = len(groups), {}
-            groups.append(fields)
-        fields |= {f.name: f.dataType for f in schema}
-        place[kind] = f"fields{number}"
-    lines = (raw.where(F.length(F.trim("value")) > 0)
-             .withColumn("line", F.struct(F.col("_metadata.file_block_start").alias("block"),
-                                          F.monotonically_increasing_id().alias("row")))
-             .withColumn("file", F.col("_metadata.file_name"))
-             .withColumn("head", F.from_json("value", _HEAD)))
-    whole = F.col("head.t").between(0.0, LATEST) & F.col("head.node").between(-1, MOST_NODES) \
-        & F.col("head.kind").isNotNull()  # false for null and NaN
-    whole = F.coalesce(whole, F.lit(False))
-    own = F.when(F.col("head.node") < 0, WORLD).otherwise(F.concat(F.col("head.node").cast("string"), F.lit(".jsonl")))
-    astray = whole & (own != F.col("file"))
-    head = [F.when(whole, F.col(f"head.{name}")).alias(name) for name in ("t", "node")]
-    head += [F.when(whole & ~astray, F.col("head.kind")).alias("kind"), "file", astray.alias("astray")]
-    bodies = []
-    for number, fields in enumerate(groups):
-        schema = T.StructType([T.StructField(name, kind) for name, kind in fields.items()])
-        mine = F.col("head.kind").isin([k for k, column in place.items() if column == f"fields{number}"])
-        bodies.append(F.when(mine, F.from_json("value", schema)).alias(f"fields{number}"))
-    return lines.select(*head, "line", *bodies), place
+def _whole(heads: pa.Table) -> pa.ChunkedArray:
+    """Whether a line has the fields that every record has; false for NaN."""
+    t, node = heads["t"], heads["node"]
+    return pc.fill_null(pc.and_(pc.and_(pc.and_(pc.greater_equal(t, 0.0), pc.less_equal(t, LATEST)), pc.and_(
+        pc.greater_equal(node, -1), pc.less_equal(node, MOST_NODES))), pc.is_valid(heads["kind"])), False)
 
 
-def _sink(kinds: dict[str, dict[str, RecordType]], place: dict[str, str], out: str):
-    """The function of a task: batches of parsed lines in, Parquet files and counts of records out.
-
-    A line without a field that its kind needs is no record. `kinds`: kind -> the types of its fields.
-    """
-    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        part, before = TaskContext.get().partitionId(), ("", 0.0)
-        writers: dict[str, pq.ParquetWriter] = {}
-        with ExitStack() as opened:
-            for table in _gathered(batches):
-                table = _sound(table, kinds, place)
-                back, before = _steps_back(table, before)
-                yield from (table.append_column("back", back).group_by(["kind", "node", "file", "astray"])
-                            .aggregate([([], "count_all"), ("t", "max"), ("back", "sum")])
-                            .rename_columns(["kind", "node", "file", "astray", "n", "last", "back"]).to_batches())
-                for kind in set(pc.unique(table["kind"]).to_pylist()) & kinds.keys():
-                    mine = table.filter(pc.equal(table["kind"], kind))
-                    arrays = [mine["t"], mine["node"], mine["line"],
-                              *(pc.struct_field(mine[place[kind]], name) for name in kinds[kind])]
-                    rows = pa.table(arrays, names=["t", "node", "line", *kinds[kind]])
-                    if kind not in writers:
-                        folder = Path(out) / f"{kind}.parquet"
-                        folder.mkdir(exist_ok=True)
-                        file = opened.enter_context((folder / f"part-{part}.parquet").open("wb"))
-                        writers[kind] = opened.enter_context(pq.ParquetWriter(file, rows.schema))
-                    writers[kind].write_table(rows)
-    return write
-
-
-def _steps_back(table: pa.Table, before: tuple[str, float]) -> tuple[pa.Array, tuple[str, float]]:
-    """For each line 1 if its time lies before that of the line ahead of it in the file, by more than clocks differ that
-    were brought together, else 0; and (file, time) of the last line. `before`: those of the line ahead of all."""
-    rows = np.flatnonzero(table["t"].is_valid().to_numpy())
-    if not len(rows):
-        return pa.array(np.zeros(len(table), dtype=np.int64)), before
-    times, files = table["t"].take(rows).to_numpy(), table["file"].take(rows).to_numpy(zero_copy_only=False)
-    same = np.concatenate([[before[0]], files[:-1]]) == files
-    back = np.zeros(len(table), dtype=np.int64)
-    back[rows] = same & (times < np.concatenate([[before[1]], times[:-1]]) - STEP)
-    return pa.array(back), (str(files[-1]), float(times[-1]))
-
-
-def _sound(table: pa.Table, kinds: dict[str, dict[str, RecordType]], place: dict[str, str]) -> pa.Table:
-    """The same lines, of no kind where a field is not what the analysis builds on."""
-    table = table.combine_chunks()
-    found = table["kind"].combine_chunks()
-    for kind in set(pc.unique(found).to_pylist()) & kinds.keys():
-        mine, fields = pc.fill_null(pc.equal(found, kind), False), table[place[kind]].combine_chunks()
-        good = _whole_struct(fields, kinds[kind].items())
-        found = pc.if_else(pc.and_(mine, pc.invert(good)), None, found)
-    return table.set_column(table.column_names.index("kind"), "kind", found)
-
-
-def _whole_struct(structs: pa.Array, fields: Iterable[tuple[str, RecordType]]) -> pa.Array:
-    whole = pc.is_valid(structs)
-    for name, of in fields:
-        whole = pc.and_(whole, pc.fill_null(_good(name, of, pc.struct_field(structs, name)), of.nullable))
-    return whole
+def _records(kind: str, lines: Lines, mine: np.ndarray, t: np.ndarray, node: np.ndarray) -> tuple[pa.Table, np.ndarray]:
+    """The table of one kind from the lines `mine`, and which of these are in it."""
+    fields = record_kinds()[kind].fields.items()
+    found: list[pa.Table] = []
+    kept = [np.zeros(0, dtype=np.int64)]
+    for table, at in _rows([lines.text[place] for place in mine], mine, pa.schema([_HEAD.field("t"), *schemas()[kind]])):
+        sound = pa.array(np.ones(len(at), dtype=bool))
+        for name, of in fields:
+            sound = pc.and_(sound, pc.fill_null(_good(name, of, table[name].combine_chunks()), of.nullable))
+        found.append(table.filter(sound))
+        kept.append(at[sound.to_numpy(zero_copy_only=False)])
+    at = np.concatenate(kept)
+    where = pa.StructArray.from_arrays([pa.array(lines.block[at]), pa.array(lines.row[at])], fields=list(LINE))
+    body = pa.concat_tables(found).columns[1:] if found else [pa.array([], of.type) for of in schemas()[kind]]
+    return pa.table([pa.array(t[at]), pa.array(node[at]), where, *body], schema=table_schema(kind)), at
 
 
 def _good(name: str, of: RecordType, values: pa.Array) -> pa.Array:
@@ -229,39 +133,45 @@ def _good(name: str, of: RecordType, values: pa.Array) -> pa.Array:
     return good
 
 
-def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Batches put together to tables of a size that is worth a row group."""
-    waiting: list[pa.RecordBatch] = []
-    for batch in batches:
-        waiting.append(batch)
-        if sum(b.num_rows for b in waiting) >= ROW_GROUP:
-            yield pa.Table.from_batches(waiting)
-            waiting = []
-    if waiting:
-        yield pa.Table.from_batches(waiting)
+def _whole_struct(structs: pa.Array, fields: Iterable[tuple[str, RecordType]]) -> pa.Array:
+    whole = pc.is_valid(structs)
+    for name, of in fields:
+        whole = pc.and_(whole, pc.fill_null(_good(name, of, pc.struct_field(structs, name)), of.nullable))
+    return whole
 
 
-def _read(spark: SparkSession, path: Path, schema: T.StructType) -> DataFrame:
-    return _reader(spark).schema(_whole(schema)).parquet(str(path.resolve()))
+def _rows(lines: Sequence[bytes], places: np.ndarray, schema: pa.Schema) -> list[tuple[pa.Table, np.ndarray]]:
+    """The lines that are objects whose fields have the types of `schema`, and their places. A field may be missing."""
+    objects = [place for place, line in enumerate(lines) if line[:1] == b"{" and line[-1:] == b"}"]
+    if len(objects) < len(lines):
+        lines, places = [lines[place] for place in objects], places[objects]
+    if _GLUED.search(b"\n".join(lines)):
+        single = [place for place, line in enumerate(lines) if _single(line)]
+        lines, places = [lines[place] for place in single], places[single]
+    return _halved(lines, places, schema)
 
 
-def _reader(spark: SparkSession) -> DataFrameReader:
-    """A reader of paths as they are: no letter of theirs is a pattern. They must begin at the root, or what stands
-    before a colon would be a scheme."""
-    return spark.read.option("__globPaths__", "false")
+def _single(line: bytes) -> bool:
+    """Whether it is one JSON value and nothing behind it."""
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
-def _empty(spark: SparkSession, schema: T.StructType) -> DataFrame:
-    return spark.createDataFrame([], _whole(schema))
-
-
-def _whole(schema: T.StructType) -> T.StructType:
-    return T.StructType([*_HEAD.fields[:2], T.StructField("line", _LINE), *schema.fields])
-
-
-def _torn(path: Path) -> bool:
-    with open(path, "rb") as file:
-        if file.seek(0, 2) == 0:
-            return False
-        file.seek(-1, 2)
-        return file.read(1) != b"\n"
+def _halved(lines: Sequence[bytes], places: np.ndarray, schema: pa.Schema) -> list[tuple[pa.Table, np.ndarray]]:
+    if not lines:
+        return []
+    text = b"\n".join(lines)
+    try:
+        table = pa.json.read_json(pa.BufferReader(text), pa.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
+                                  pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"))
+        if len(table) == len(lines):
+            return [(table, places)]
+    except pa.ArrowInvalid:
+        pass
+    middle = len(lines) // 2
+    if not middle:
+        return []
+    return _halved(lines[:middle], places[:middle], schema) + _halved(lines[middle:], places[middle:], schema)

@@ -7,16 +7,15 @@ from __future__ import annotations
 import math
 
 import pandas as pd
-from pyspark.sql import DataFrame
 
 FAMILY = "recovery"  # of gossip, requests, answers and counters (node/schema/messages.toml); tags count to the events
 KEYS = ("recovered_events", "recovered_in_time", "recovered_from_source", "recovered_rounds", "recovered_median",
         "recovered_p95", "recovery_share")
 
 
-def recoveries(tables: dict[str, DataFrame]) -> pd.DataFrame:
+def recoveries(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """`node`, `source`, `giver`, `rounds`, `seconds` (since the loss was noticed) of each, in the order of time."""
-    found = tables["event_recovered"].select("t", "node", "event", "giver", "rounds", "seconds").toPandas()
+    found = tables["event_recovered"][["t", "node", "event", "giver", "rounds", "seconds"]].copy()
     found["source"] = found["event"].str.split(".").str[0].astype("int64")
     return found.sort_values(["t", "node", "event"], ignore_index=True)
 

@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 import mobility
 from analysis.run import Run
@@ -25,7 +22,7 @@ SPEEDS = (0.0, 0.5, 1.5, 3.0, 7.0, 15.0, math.inf)  # m/s: bounds of the classes
 ATTACHED = ["device", "broker", "link", "up", "down"]
 
 
-def attachments(tables: dict[str, DataFrame], lives: pd.DataFrame, end: float) -> pd.DataFrame:
+def attachments(tables: dict[str, pd.DataFrame], lives: pd.DataFrame, end: float) -> pd.DataFrame:
     """`device`, `broker`, `link` ("@device-broker.turn"), `up`, `down`: when a device was attached to a broker."""
     return attached(_told(tables, "moved_in", "moved_out", ["turn", "broker"]), lives, end)
 
@@ -38,7 +35,7 @@ def attached(told: pd.DataFrame, lives: pd.DataFrame, end: float) -> pd.DataFram
         {"device": "int64", "broker": "int64", "link": object, "up": float, "down": float})
 
 
-def sessions(tables: dict[str, DataFrame], lives: pd.DataFrame, end: float) -> pd.DataFrame:
+def sessions(tables: dict[str, pd.DataFrame], lives: pd.DataFrame, end: float) -> pd.DataFrame:
     """`device`, `broker`, `up`, `down`: when a broker held the subscriptions of a device, attached or away."""
     return held(_told(tables, "session_opened", "session_closed", ["device"]), lives, end)
 
@@ -50,9 +47,9 @@ def held(told: pd.DataFrame, lives: pd.DataFrame, end: float) -> pd.DataFrame:
         {"device": "int64", "broker": "int64", "up": float, "down": float})
 
 
-def _told(tables: dict[str, DataFrame], begins: str, ends: str, fields: list[str]) -> pd.DataFrame:
-    return tables[begins].select("node", "t", *fields, F.lit(True).alias("rises")).unionByName(
-        tables[ends].select("node", "t", *fields, F.lit(False).alias("rises"))).toPandas()
+def _told(tables: dict[str, pd.DataFrame], begins: str, ends: str, fields: list[str]) -> pd.DataFrame:
+    columns = ["node", "t", *fields]
+    return pd.concat([tables[begins][columns].assign(rises=True), tables[ends][columns].assign(rises=False)], ignore_index=True)
 
 
 def _spans(told: pd.DataFrame, by: list[str], lives: pd.DataFrame, end: float) -> Iterator[tuple[Any, float]]:
@@ -73,55 +70,43 @@ def as_links(attached: pd.DataFrame) -> pd.DataFrame:
                          "down": attached["down"]})
 
 
-def moves(run: Run, tables: dict[str, DataFrame], attached: pd.DataFrame) -> pd.DataFrame:
+def moves(run: Run, tables: dict[str, pd.DataFrame], attached: pd.DataFrame, came: pd.DataFrame) -> pd.DataFrame:
     """A row an attachment: `device`, `broker`, `at` (s), `moved` (there was another before), `away` (s since that),
     `speed` (m/s, nan where it is not known), `let_in` (s until READY), `waited` (a former broker did not answer in
-    time), `first` (s until the first event), `fetched` (events from former brokers), `duplicates` (that came twice)."""
-    with ThreadPoolExecutor(4) as pool:
-        asked = [pool.submit(table.toPandas) for table in (
-            tables["moved_in"].select("node", "t", "turn", "away"),
-            tables["let_in"].select("node", "turn", "seconds", "waited"),
-            tables["handoff"].select("node", "device", "t", "events", "duplicates"),
-            tables["delivered"].join(F.broadcast(tables["moved_in"].select("node").distinct()), "node")
-            .select("node", "t"))]
-        begun, let, taken, got = [one.result() for one in asked]
-    again = tables["duplicate"].join(F.broadcast(tables["moved_in"].select("node").distinct()), "node").select(
-        "node", "t").toPandas()
-    begun = begun.rename(columns={"node": "device", "t": "at"})
-    found = attached.assign(turn=[int(link.rpartition(".")[2]) for link in attached["link"]]).rename(columns={"up": "at"})
-    found = found.merge(begun, on=["device", "turn", "at"], how="left").merge(
-        let.rename(columns={"node": "device", "seconds": "let_in"}), on=["device", "turn"], how="left")
+    time), `first` (s until the first event), `fetched` (events from former brokers), `duplicates` (that came twice).
+
+    `came` has for rows of `attached` (its index) what came meanwhile: `first` (s, when) and `duplicates`."""
+    begun = tables["moved_in"][["node", "t", "turn", "away"]].rename(columns={"node": "device", "t": "at"})
+    let = tables["let_in"][["node", "turn", "seconds", "waited"]].rename(columns={"node": "device", "seconds": "let_in"})
+    found = attached.join(came).assign(turn=[int(link.rpartition(".")[2]) for link in attached["link"]]).rename(columns={"up": "at"})
+    found["first"] -= found["at"]
+    found = found.merge(begun, on=["device", "turn", "at"], how="left").merge(let, on=["device", "turn"], how="left")
     found = found.sort_values(["device", "at"], ignore_index=True)
     found["moved"] = found["device"].eq(found["device"].shift()) & found["broker"].ne(found["broker"].shift())
-    found["waited"] = found["waited"].fillna(False).astype(bool)
-    ways = _ways(run)
+    found["waited"] = found["waited"].eq(True)
+    taken, ways = tables["handoff"], _ways(run)
     rows = []
     for row in found.itertuples():
-        own = np.sort(got.loc[got["node"] == row.device, "t"].to_numpy(float))
-        place = np.searchsorted(own, row.at)
-        first = own[place] - row.at if place < len(own) and own[place] <= row.down else math.nan
         of = taken[(taken["device"] == row.device) & (taken["node"] == row.broker) & taken["t"].between(row.at, row.down)]
-        twice = again[(again["node"] == row.device) & again["t"].between(row.at, row.down)]
-        rows.append((first, int(of["events"].sum()), int(of["duplicates"].sum()) + len(twice),
-                     _speed(ways, row.device, row.at)))
-    more = pd.DataFrame(rows, columns=["first", "fetched", "duplicates", "speed"], index=found.index)
-    return pd.concat([found, more], axis=1)[["device", "broker", "at", "moved", "away", "speed", "let_in", "waited",
-                                             "first", "fetched", "duplicates"]]
+        again = 0 if math.isnan(row.duplicates) else int(row.duplicates)
+        rows.append((int(of["events"].sum()), int(of["duplicates"].sum()) + again, _speed(ways, row.device, row.at)))
+    more = pd.DataFrame(rows, columns=["fetched", "duplicates", "speed"], index=found.index)
+    return pd.concat([found.drop(columns="duplicates"), more], axis=1)[[
+        "device", "broker", "at", "moved", "away", "speed", "let_in", "waited", "first", "fetched", "duplicates"]]
 
 
-def numbers(found: pd.DataFrame | None, sent: pd.DataFrame, tables: dict[str, DataFrame]) -> dict[str, float]:
-    """The headline numbers of `moves`; all nan where no client roams."""
+def numbers(found: pd.DataFrame | None, sent: pd.DataFrame, counts: dict[str, int]) -> dict[str, float]:
+    """The headline numbers of `moves`; all nan where no client roams. `counts`: records by kind."""
     if found is None or found.empty:
         return dict.fromkeys(KEYS, math.nan)
     moved = found[found["moved"]]
     control = float(sent.loc[sent["type"].isin(CONTROL), "messages"].sum())
-    dropped = tables["buffer_dropped"].select("event").unionByName(
-        tables["publication_dropped"].select("event")).count()
+    dropped = counts.get("buffer_dropped", 0) + counts.get("publication_dropped", 0)
     return {"roam_attachments": len(found), "roam_moves": len(moved), "roam_away": float(found["away"].median()),
             "roam_let_in": float(moved["let_in"].median()), "roam_waited": int(found["waited"].sum()),
             "roam_first": float(moved["first"].median()), "roam_first_p95": float(moved["first"].quantile(0.95)),
             "roam_fetched": float(moved["fetched"].mean()), "roam_duplicates": float(moved["duplicates"].mean()),
-            "roam_control": control / len(found), "roam_dropped": int(dropped)}
+            "roam_control": control / len(found), "roam_dropped": dropped}
 
 
 KEYS = ("roam_attachments", "roam_moves", "roam_away", "roam_let_in", "roam_waited", "roam_first", "roam_first_p95",

@@ -1,22 +1,27 @@
-"""For every event and every host that should have it: when it could have come, and along which way.
+"""For every event: when it could have come to each host, and along which way.
 
-One pass over the events gives both the physical bound (bound.py) and the path through the tree that
-was standing when the event was published, from which losses.py finds where an event ended.
+The one is the physical bound (bound.py), the other the path through the tree that was standing when the event
+was published, from which losses.py finds where an event ended.
 """
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from analysis.bound import ContactGraph
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 SLICE = 1.0  # s of publications that share one choice of contacts
-_SCHEMA = "event string, node long, bound double, path array<struct<near: long, far: long, link: string>>"
+
+
+class Hop(NamedTuple):
+    near: int
+    far: int
+    link: str
 
 
 class Forest:
@@ -27,51 +32,39 @@ class Forest:
         self.i, self.j = links["i"].to_numpy(), links["j"].to_numpy()
         self.up, self.down = links["up"].to_numpy(dtype=float), links["down"].to_numpy(dtype=float)
 
-    def paths(self, source: int, at: float) -> dict[int, list[tuple[int, int, str]]]:
+    def paths(self, source: int, at: float) -> dict[int, list[Hop]]:
         """Host -> the hops (near, far, link) from `source` to it over the links open at `at`."""
         beside: dict[int, list[tuple[int, str]]] = {}
         for row in np.flatnonzero((self.up <= at) & (self.down > at)):
             i, j = int(self.i[row]), int(self.j[row])
             beside.setdefault(i, []).append((j, self.names[row]))
             beside.setdefault(j, []).append((i, self.names[row]))
-        paths: dict[int, list[tuple[int, int, str]]] = {source: []}
+        paths: dict[int, list[Hop]] = {source: []}
         queue = deque([source])
         while queue:
             near = queue.popleft()
             for far, link in beside.get(near, ()):
                 if far not in paths:
-                    paths[far] = [*paths[near], (near, far, link)]
+                    paths[far] = [*paths[near], Hop(near, far, link)]
                     queue.append(far)
         return paths
 
 
-def routes(spark: SparkSession, pairs: DataFrame, radio_links: pd.DataFrame, links: pd.DataFrame, hosts: int,
-           deadline: float) -> DataFrame:
-    """For pairs with `event`, `source`, `published`, `node`: `event`, `node`, `bound`, `path`.
+class Routes:
+    """Ways of events that are asked for in the order of time."""
 
-    `bound` is the earliest arrival in s, null when not by the deadline; `path` the hops through the
-    tree, null when the tree did not connect the two. `radio_links` has `tail`, `head`, `up`, `down`; `links`
-    has `link`, `i`, `j`, `up`, `down`; all ids are below `hosts`.
-    """
-    known = spark.sparkContext.broadcast((ContactGraph(
-        *(radio_links[c].to_numpy() for c in ("tail", "head", "up", "down")), hosts), Forest(links)))
+    def __init__(self, graph: ContactGraph, forest: Forest, deadline: float) -> None:
+        self._graph, self._forest, self._deadline = graph, forest, deadline
+        self._slice: float | None = None
+        self._near = graph  # the contacts that matter to publications of that slice
 
-    def solve(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        for batch in batches:
-            yield pd.DataFrame(_solved(*known.value, batch, deadline), columns=["event", "node", "bound", "path"])
-
-    events = (pairs.groupBy("event", "source", "published").agg(F.collect_set("node").alias("nodes"))
-              .sortWithinPartitions("published"))
-    return events.mapInPandas(solve, _SCHEMA)
-
-
-def _solved(graph: ContactGraph, forest: Forest, events: pd.DataFrame, deadline: float) -> Iterator[tuple]:
-    current, part = None, graph
-    for event, source, start, nodes in events.itertuples(index=False):
+    def arrivals(self, source: int, start: float) -> np.ndarray:
+        """Earliest arrival (s) at each host of what `source` publishes at `start`; inf when not by the deadline."""
         piece = start // SLICE
-        if piece != current:
-            current, part = piece, graph.between(piece * SLICE, (piece + 1) * SLICE + deadline)
-        arrival = part.earliest(int(source), start, start + deadline)
-        paths = forest.paths(int(source), start)
-        for node in nodes:
-            yield event, node, None if np.isinf(arrival[node]) else arrival[node], paths.get(int(node))
+        if piece != self._slice:
+            self._slice, self._near = piece, self._graph.between(piece * SLICE, (piece + 1) * SLICE + self._deadline)
+        return self._near.earliest(source, start, start + self._deadline)
+
+    def paths(self, source: int, start: float) -> dict[int, list[Hop]]:
+        """Host -> the hops to it through the tree that stood at `start`; hosts that the tree did not connect are not in it."""
+        return self._forest.paths(source, start)

@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from analysis.errors import AnalysisError
 
@@ -22,6 +23,17 @@ LONGEST = 1e9  # s, or m: what a run can have at most, and more
 MOST_HOSTS = 100_000
 MOST_NAMED = 10  # in one note
 _RECORDS = re.compile(r"(0|[1-9]\d{0,5})\.jsonl", re.ASCII)
+
+
+class Rules(NamedTuple):
+    """What of a run decides which events count and how; times in s."""
+
+    window: tuple[float, float]
+    grace: float
+    deadline: float
+    radio_known: bool
+    treeless: bool
+    retransmits: bool
 
 
 @dataclass(frozen=True)
@@ -49,6 +61,10 @@ class Run:
     @property
     def tables(self) -> Path:
         return self.path / "tables"
+
+    @property
+    def rules(self) -> Rules:
+        return Rules(self.window, self.grace, self.deadline, self.radio_known, self.treeless, self.retransmits)
 
     @property
     def radio_known(self) -> bool:

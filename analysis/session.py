@@ -13,15 +13,20 @@ import socket
 import sys
 import tempfile
 import threading
-from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pyspark.sql import SparkSession
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 
 from analysis import machine
 from analysis.errors import AnalysisError
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 EMBEDDED = "local[*]"
+_STARTING = threading.Lock()  # one Spark at a time
 # as SparkContext reads them (its regular expressions, and the schemes of its cluster managers)
 _MASTER = re.compile(r"local(\[([0-9]+|\*)(, *[0-9]+)?\])?|local-cluster\[ *[0-9]+ *, *[0-9]+ *, *[0-9]+ *\]|yarn"
                      r"|spark://[^\s/:,]+:[0-9]+(,[^\s/:,]+:[0-9]+)*|k8s://\S+")
@@ -74,43 +79,53 @@ def check_master(master: str | None) -> None:
 
 
 def session(master: str | None = None) -> SparkSession:
-    """The running session, or a new one on `master` (any Spark master URL; embedded when None).
+    """The running session, or a new one; as `context`."""
+    from pyspark.sql import SparkSession
+
+    context(master)
+    return SparkSession.builder.getOrCreate()
+
+
+def context(master: str | None = None) -> SparkContext:
+    """The running Spark, or a new one on `master` (any Spark master URL; embedded when None).
 
     Raises AnalysisError when no master answers, this machine lacks what Spark needs, or Spark cannot start, with what Java said.
     """
     check_master(master)
-    running = SparkSession.getActiveSession()
-    if running is not None and master in (None, running.sparkContext.master):
-        return running
-    machine.check()
-    _answers(master)
-    if running is not None:
-        running.stop()
-    master = master or EMBEDDED
+    with _STARTING:
+        running = SparkContext._active_spark_context
+        if running is not None and master in (None, running.master):
+            return running
+        machine.check()
+        _answers(master)
+        if running is not None:
+            running.stop()
+        return _start(master or EMBEDDED)
+
+
+def _start(master: str) -> SparkContext:
     settings = dict(_COMMON)
     if master.startswith("local"):
         settings |= _EMBEDDED
         # it looks for an address of this machine's name before it reads its settings, and the name may have none
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = SparkSession.builder.master(master)
-    for key, value in settings.items():
-        builder = builder.config(key, value)
     # workers run this Python
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     for name, value in child_environment().items():
         os.environ[name] = value
         if name.startswith("PYTHON"):
-            builder = builder.config(f"spark.executorEnv.{name}", value)  # of executors that are not this Java's
+            settings[f"spark.executorEnv.{name}"] = value  # of executors that are not this Java's
+    conf = SparkConf().setMaster(master).setAll(list(settings.items()))
     before = _children()
-    with _quiet() as said:
-        try:
-            return builder.getOrCreate()
-        except Exception as error:
-            raise AnalysisError(_why(master, error, said)) from error
-        except BaseException:  # Ctrl-C: PySpark forgets the Java that it was starting, which would stay for ever
-            for pid in _children() - before:
-                os.kill(pid, signal.SIGKILL)
-            raise
+    said = tempfile.TemporaryFile()  # for Java's chatter, instead of the terminal; it keeps it for its life
+    try:
+        return SparkContext(conf=conf, gateway=SparkContext._gateway or launch_gateway(conf, {"stderr": said}))
+    except Exception as error:
+        raise AnalysisError(_why(master, error, said)) from error
+    except BaseException:  # Ctrl-C: PySpark forgets the Java that it was starting, which would stay for ever
+        for pid in _children() - before:
+            os.kill(pid, signal.SIGKILL)
+        raise
 
 
 def child_environment() -> dict[str, str]:
@@ -146,21 +161,6 @@ def _children() -> set[int]:
         return set(map(int, Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text().split()))
     except OSError:
         return set()
-
-
-@contextmanager
-def _quiet():
-    """Give Java a file for its chatter instead of the terminal; it keeps it for its life."""
-    said = tempfile.TemporaryFile()
-    sys.stderr.flush()
-    terminal = os.dup(2)
-    os.dup2(said.fileno(), 2)
-    try:
-        yield said
-    finally:
-        sys.stderr.flush()
-        os.dup2(terminal, 2)
-        os.close(terminal)
 
 
 def _why(master: str, error: Exception, said) -> str:

@@ -10,20 +10,22 @@ import math
 import re
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
-import pandas as pd
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark import SparkContext
 
 from analysis.run import Run
 from node.schema import header
 
-SCHEMA = "receiver long, sender long, t double, signal long, rate double, bytes long"
-TYPES = {"receiver": "int64", "sender": "Int64", "t": float, "signal": "int64", "rate": float, "bytes": "int64"}
+SCHEMA = pa.schema([("receiver", pa.int64()), ("sender", pa.int64()), ("t", pa.float64()), ("signal", pa.int64()),
+                    ("rate", pa.float64()), ("bytes", pa.int64())])
 WITH_SIGNALS = ("hwsim", "field")  # worlds whose captures have some, or should
 HEAD, GZIP = 24, b"\x1f\x8b"  # bytes of a pcap file's header; how a file begins that gzip packed
 HEADS = (4, 16)  # bytes that a reader asks for where a packet or a block may begin
@@ -70,41 +72,56 @@ def captured(run: Run) -> tuple[dict[int, Path], list[str]]:
     return dict(sorted(found.items())), notes
 
 
-def signals(spark: SparkSession, run: Run, captures: dict[int, Path]) -> DataFrame | None:
-    """One row a frame that was received and whose sender is known; None where no capture has signals.
+class Heard(NamedTuple):
+    """What captures told."""
 
-    `t` in s of the run, `signal` in dBm, `rate` in bit/s; `receiver` is the number in the capture's name. A row without a
-    sender for each capture that broke off (`bytes` 1) or has no frame with a radiotap header (`bytes` 0).
+    levels: Counter[int]  # signal in dBm -> frames received so
+    broken: dict[int, int]  # host -> 1 for a capture that broke off, 0 for one that has no frame with a radiotap header
+
+
+def signals(context: SparkContext, run: Run, captures: dict[int, Path], out: Path) -> Heard:
+    """Write `out`/signals.parquet, one row a frame that was received and whose sender is known, one Spark job.
+
+    `t` in s of the run, `signal` in dBm, `rate` in bit/s; `receiver` is the number in the capture's name.
     """
-    if not captures:
-        return None
-    began = _began(run.manifest)
-    files = spark.createDataFrame([(host, str(path.resolve())) for host, path in captures.items()], "host long, path string")
+    began, folder = _began(run.manifest), out.resolve() / "signals.parquet"
+    folder.mkdir()
 
-    def rows(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        for batch in batches:
-            for host, path in zip(batch["host"], batch["path"], strict=True):
-                with _opened(Path(path)) as file:
-                    yield pd.DataFrame(heard(int(host), file, began), columns=list(TYPES)).astype(TYPES)
+    def written(host: int, path: str) -> Heard:
+        with _opened(Path(path)) as file:
+            rows = heard(host, file, began)
+        known = [row for row in rows if row[1] is not None]
+        columns = zip(*known, strict=True) if known else [()] * len(SCHEMA)
+        table = pa.table([pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+        with (folder / f"part-{host}.parquet").open("wb") as file:
+            pq.write_table(table, file)
+        return Heard(Counter(row[3] for row in known), {host: row[5] for row in rows if row[1] is None})
 
-    return files.repartition(min(len(captures), spark.sparkContext.defaultParallelism)).mapInPandas(rows, SCHEMA)
+    files = [(host, str(path.resolve())) for host, path in captures.items()]
+    found = context.parallelize(files, len(files)).map(lambda file: written(*file)).collect()
+    return Heard(sum((one.levels for one in found), Counter()), {host: why for one in found for host, why in one.broken.items()})
 
 
-def broken_off(found: DataFrame) -> list[str]:
+def broken_off(found: Heard) -> list[str]:
     """Notes on captures that end in the middle, or hold no signals after all."""
     why = {0: "tells no signals: none of its frames has a radiotap header",
            1: "ends in the middle of a frame, or is damaged there: what came before counts"}
-    rows = found.where("sender is null").select("receiver", "bytes").collect()
-    return [f"the capture of host {row['receiver']} {why[row['bytes']]}" for row in sorted(rows)]
+    return [f"the capture of host {host} {why[which]}" for host, which in sorted(found.broken.items())]
 
 
-def strength(found: DataFrame | None) -> dict[str, float]:
+def strength(found: Heard | None) -> dict[str, float]:
     """For the summary: the median signal of what was received and that of its weakest twentieth, dBm; nan without any."""
-    row = None if found is None else found.agg(F.percentile("signal", F.lit(0.5)).alias("median"),
-                                               F.percentile("signal", F.lit(0.05)).alias("weak")).first()
-    if row is None or row["median"] is None:
+    if found is None or not found.levels:
         return {"signal_median": math.nan, "signal_weak": math.nan}
-    return {"signal_median": row["median"], "signal_weak": row["weak"]}
+    levels = sorted(found.levels)
+    frames = np.cumsum([found.levels[level] for level in levels])
+
+    def percentile(share: float) -> float:
+        place = share * (frames[-1] - 1)
+        low, high = (levels[np.searchsorted(frames, at, side="right")] for at in (math.floor(place), math.ceil(place)))
+        return float(low + (high - low) * (place % 1))
+
+    return {"signal_median": percentile(0.5), "signal_weak": percentile(0.05)}
 
 
 def _began(manifest: dict) -> float:

@@ -3,35 +3,39 @@ from __future__ import annotations
 
 import math
 import shutil
+from collections import Counter
 from collections.abc import Collection
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark import SparkContext
 
 from analysis import (
     correctness,
-    delivery,
+    events,
     incidents,
     intervals,
     lives,
     losses,
     outages,
     overhead,
-    records,
+    portion,
     recovery,
     roaming,
     tree,
     unrecorded,
 )
+from analysis.bound import ContactGraph
 from analysis.breakdown import Breakdown, breakdown
+from analysis.constraints import OPERATORS, Filters
+from analysis.correctness import Ends
+from analysis.devices import Attached
 from analysis.errors import AnalysisError
-from analysis.expected import expected, filters, published
-from analysis.matching import OPERATORS, matches
-from analysis.misrouted import misrouted
+from analysis.expected import Wishes
+from analysis.ingest import Ingest, ingest
+from analysis.judge import Known
+from analysis.routes import Forest
 from analysis.run import Run, settle, some
 from analysis.signals import broken_off, captured, signals, strength
 from analysis.weights import weights
@@ -42,11 +46,11 @@ class Study:
     """What is known of a run after the analysis. Frames are small: by bin, by reason, by second."""
 
     run: Run
-    ingest: records.Ingest
+    ingest: Ingest
     parts: Breakdown
     violations: list[correctness.Violation]
     sent: pd.DataFrame  # overhead.by_type, and `cost`: overhead.normalized
-    misrouted: dict[str, int]  # misrouted.misrouted
+    misrouted: dict[str, int]  # messages of events over tree links: sent, misrouted
     drops: pd.DataFrame  # overhead.drops
     traffic: dict[str, float]  # overhead.totals
     repairs: pd.DataFrame  # tree.repairs
@@ -74,7 +78,7 @@ class Study:
                 **recovery.numbers(self.recoveries, self.sent, int(_class(self.parts, "counted")["recovered"]))}
 
 
-def study(spark: SparkSession, run: Run) -> Study:
+def study(context: SparkContext, run: Run) -> Study:
     """Analyse one run: write its tables, all or none, and return what they say. Raises AnalysisError."""
     growing = run.path / ".tables.part"
     try:
@@ -83,7 +87,7 @@ def study(spark: SparkSession, run: Run) -> Study:
                 raise AnalysisError(f"{there}: it is no folder, and the analysis writes its tables there; remove it")
         shutil.rmtree(growing, ignore_errors=True)  # of an analysis that was killed
         growing.mkdir()
-        found = _studied(spark, run, growing)
+        found = _studied(context, run, growing)
         if run.tables.exists():
             shutil.rmtree(run.tables)  # of an earlier analysis; nothing else writes there
         growing.rename(run.tables)
@@ -98,56 +102,64 @@ def study(spark: SparkSession, run: Run) -> Study:
                                 "tables there") from None
         raise
     finally:
-        spark.catalog.clearCache()
         shutil.rmtree(growing, ignore_errors=True)
 
 
-def _studied(spark: SparkSession, run: Run, folder: Path) -> Study:
+def _studied(context: SparkContext, run: Run, folder: Path) -> Study:
     """`folder`: where the tables are written."""
-    found = records.ingest(spark, run.logs, folder)
+    found = ingest(context, run.logs, folder)
     run = settle(run, found.last)
     tables, end = found.tables, max(run.ended, found.last)
-    cut = lives.cut_short(spark, run, found)
-    with ThreadPoolExecutor(4) as pool:  # small jobs spend their time in being planned: let them overlap
-        fields = {name: pool.submit(ask, tables) for name, ask in {
-            "sent": overhead.by_type, "drops": overhead.drops, "traffic": overhead.totals, "repairs": tree.repairs,
-            "seeking_times": tree.seeking_times, "links": tree.link_changes, "deliveries": _deliveries,
-            "standings": _standings, "recoveries": recovery.recoveries, "odd": _odd}.items()}
-        fields["unrecorded"] = pool.submit(unrecorded.unrecorded, tables, found.counts)
-        told = pool.submit(incidents.incidents, tables, found.counts, run.hosts)
-        spans = intervals.intervals(tables, end, cut)
-        for name in ("lives", "radio_links", "contacts", "tree_links"):
-            _keep(getattr(spans, name), folder, name)
-        hosts = 1 + max([*run.hosts, *found.nodes, -1, int(spans.radio_links[["tail", "head"]].to_numpy().max(initial=-1))])
-        attached = roaming.attachments(tables, spans.lives, end) if run.roaming or found.counts.get("moved_in") else None
-        sessions = None if attached is None else roaming.sessions(tables, spans.lives, end)
-        living, contacts = _brokers(run, spans.lives, spans.contacts, attached)
-        fields["shape"] = pool.submit(tree.over_time, living, contacts, spans.tree_links, run.ended, hosts)
-        fields["outages"] = pool.submit(outages.outages, spans.tree_links, contacts, living, end)
-        fields["misrouted"] = pool.submit(misrouted, tables, attached, sessions)
-        fields["moves"] = pool.submit(lambda: None if attached is None else roaming.moves(run, tables, attached))
-        held = _spread(spark, spans.held, "node long, client string, hash string")
-        events = published(tables).cache()
-        matching = matches(events, filters(tables)).cache()
-        fields["violations"] = pool.submit(correctness.check, tables, events, matching, held,
-                                           lost=_lossy(run))
-        should = expected(run, events, matching, _spread(spark, spans.wants, "node long, client string, hash string"),
-                          held, _spread(spark, spans.lives, "node long")).cache()
-        outcomes = delivery.outcomes(spark, run, should, tables, spans.radio_links, spans.tree_links, hosts,
-                                     attached).cache()
-        outcomes.write.parquet(str(folder.resolve() / "outcomes.parquet"))
-        fields["parts"] = pool.submit(breakdown, run, outcomes)
-        whole = Study(run=run, ingest=found, lives=spans.lives, contacts=spans.contacts, tree_links=spans.tree_links,
-                      notes=[], signals={}, roaming={}, **{name: field.result() for name, field in fields.items()})
-    whole.sent["cost"] = overhead.normalized(whole.sent, whole.misrouted["misrouted"])
+    cut = lives.cut_short(run, found)
+    spans = intervals.intervals(tables, end, cut)
+    for name in ("lives", "radio_links", "contacts", "tree_links"):
+        _keep(getattr(spans, name), folder, name)
+    hosts = 1 + max([*run.hosts, *found.nodes, -1, int(spans.radio_links[["tail", "head"]].to_numpy().max(initial=-1))])
+    attached = roaming.attachments(tables, spans.lives, end) if run.roaming or found.counts.get("moved_in") else None
+    judged = events.judge(context, _known(run, found, spans, hosts, attached, end), found.counts, folder)
+    sums, named, came = events.added(judged)
+    living, contacts = _brokers(run, spans.lives, spans.contacts, attached)
+    sent = overhead.by_type(found.sums)
+    sent["cost"] = overhead.normalized(sent, sums["misrouted"])
+    moves = None if attached is None else roaming.moves(run, tables, attached, pd.DataFrame(
+        {"first": [first for first, _ in came.values()], "duplicates": [again for _, again in came.values()]}, index=list(came)))
+    strengths, unread = _signals(context, run, folder)
+    whole = Study(
+        run=run, ingest=found, parts=breakdown([one.parts for one in judged], run.window),
+        violations=correctness.violations(one.breaches for one in judged), sent=sent,
+        misrouted={"sent": sums["sent"], "misrouted": sums["misrouted"]}, drops=overhead.drops(found.sums),
+        traffic=overhead.totals(found.sums), repairs=tree.repairs(tables), seeking_times=tree.seeking_times(tables),
+        outages=outages.outages(spans.tree_links, contacts, living, end), links=tree.link_changes(tables),
+        shape=tree.over_time(living, contacts, spans.tree_links, run.ended, hosts),
+        deliveries={"remote": sums["remote"], "local": sums["local"], "duplicates": found.counts.get("duplicate", 0)},
+        lives=spans.lives, contacts=spans.contacts, tree_links=spans.tree_links, standings=_standings(tables), moves=moves,
+        roaming=roaming.numbers(moves, sent, found.counts), recoveries=recovery.recoveries(tables), signals=strengths,
+        unrecorded=unrecorded.unrecorded(named), odd=_odd(tables, sums), notes=[])
     _keep(whole.outages, folder, "outages")
-    whole.signals, unread = _signals(spark, run, folder)
-    whole.roaming = roaming.numbers(whole.moves, whole.sent, tables)
-    if whole.moves is not None:
-        _keep(whole.moves, folder, "moves")
-    whole.notes = [*run.notes, *lives.notes(run, cut), *lives.unheard(run, found, spans.lives, cut), *unrecorded.notes(whole.unrecorded, run.hosts), *_notes(whole), *unread,
-                   *told.result()]
+    if moves is not None:
+        _keep(moves, folder, "moves")
+    whole.notes = [*run.notes, *lives.notes(run, cut), *lives.unheard(run, found, spans.lives, cut),
+                   *unrecorded.notes(whole.unrecorded, run.hosts), *_notes(whole), *unread,
+                   *incidents.incidents(found.sums, run.hosts)]
     return whole
+
+
+def _known(run: Run, found: Ingest, spans: intervals.Intervals, hosts: int, attached: pd.DataFrame | None, end: float) -> Known:
+    """What every task that judges events has a copy of."""
+    tables, links = found.tables, spans.tree_links
+    sessions = None if attached is None else roaming.sessions(tables, spans.lives, end)
+    if attached is not None:  # an event's way begins or ends with one
+        links = pd.concat([links, roaming.as_links(attached)], ignore_index=True)
+    filters = tables["subscribed"].drop_duplicates("hash")
+    stopped = tables["node_stopped"]
+    numbers = found.sums["numbers"]
+    ends = Ends(_lossy(run), {f"{node}.{epoch}" for node, epoch in zip(stopped["node"], stopped["epoch"], strict=True)},
+                {} if numbers.empty else numbers.groupby("life")["number"].max().to_dict())
+    return Known(run.rules, Wishes(spans.wants, spans.held, spans.lives),
+                 Filters(dict(zip(filters["hash"], filters["constraints"], strict=True))),
+                 ContactGraph(*(spans.radio_links[name].to_numpy() for name in ("tail", "head", "up", "down")), hosts),
+                 Forest(links), tables["link_lost"].groupby("link")["t"].min().to_dict(), ends,
+                 None if attached is None else Attached(attached, run.roaming), None if sessions is None else Attached(sessions))
 
 
 def _keep(frame: pd.DataFrame, folder: Path, name: str) -> None:
@@ -171,49 +183,28 @@ def _brokers(run: Run, lives: pd.DataFrame, contacts: pd.DataFrame,
             contacts[~contacts["i"].isin(devices) & ~contacts["j"].isin(devices)])
 
 
-def _spread(spark: SparkSession, frame: pd.DataFrame, key: str) -> DataFrame:
-    """A frame of intervals as a DataFrame to join with."""
-    return spark.createDataFrame(frame, f"{key}, up double, down double").cache()
-
-
-def _signals(spark: SparkSession, run: Run, folder: Path) -> tuple[dict[str, float], list[str]]:
+def _signals(context: SparkContext, run: Run, folder: Path) -> tuple[dict[str, float], list[str]]:
     """Write the table of signals where captures have any; what the summary says of them, and notes on what was not read."""
     captures, notes = captured(run)
-    found = signals(spark, run, captures)
-    if found is not None:
-        found = found.cache()
-        notes += broken_off(found)
-        found = found.where("sender is not null")
-        found.write.parquet(str(folder.resolve() / "signals.parquet"))
-    return strength(found), notes
+    if not captures:
+        return strength(None), notes
+    found = signals(context, run, captures, folder)
+    return strength(found), [*notes, *broken_off(found)]
 
 
-def _deliveries(tables: dict[str, DataFrame]) -> dict[str, int]:
-    own = F.split("event", r"\.")[0].cast("long") == F.col("node")
-    pairs = (tables["delivered"].select("node", "client", "event", own.alias("own")).distinct()
-             .agg(F.sum((~F.col("own")).cast("int")).alias("remote"), F.sum(F.col("own").cast("int")).alias("local")))
-    row = pairs.crossJoin(tables["duplicate"].agg(F.count("*").alias("duplicates"))).collect()[0]
-    return {"remote": row.remote or 0, "local": row.local or 0, "duplicates": row.duplicates}
+def _standings(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    return tables["tree_state"].sort_values(["node", "t", "line"], ignore_index=True).drop(columns="line")
 
 
-def _standings(tables: dict[str, DataFrame]) -> pd.DataFrame:
-    return (tables["tree_state"].select("t", "line", "node", "leader", "seeking").toPandas()
-            .sort_values(["node", "t"], kind="stable", ignore_index=True).drop(columns="line"))
-
-
-def _odd(tables: dict[str, DataFrame]) -> dict[str, object]:
+def _odd(tables: dict[str, pd.DataFrame], sums: Counter[str]) -> dict[str, object]:
     """What contradicts itself or is not known here: `twice`, events published more than once; `foreign`, those that were
     published at another host than their name says; `operators` of constraints that nothing satisfies here; `filters` told
     in two ways under one hash; `versions` of the nodes."""
-    events = tables["published"].groupBy("event").agg(
-        F.count("*").alias("n"), F.max(F.split("event", r"\.")[0].cast("long") != F.col("node")).alias("foreign"))
-    filters = tables["subscribed"].groupBy("hash").agg(F.count_distinct("constraints").alias("ways"))
-    operators = tables["subscribed"].select(F.explode("constraints.op").alias("op")).distinct()
-    row = (events.agg(F.count_if(F.col("n") > 1).alias("twice"), F.count_if(F.col("foreign")).alias("foreign"))
-           .crossJoin(filters.agg(F.count_if(F.col("ways") > 1).alias("filters")))
-           .crossJoin(operators.agg(F.collect_set("op").alias("operators")))
-           .crossJoin(tables["node_started"].agg(F.collect_set("version").alias("versions"))).collect()[0])
-    return row.asDict() | {"operators": sorted(set(row.operators) - OPERATORS), "versions": sorted(row.versions)}
+    told = tables["subscribed"]
+    ways = pd.Series(map(repr, told["constraints"]), told["hash"], dtype=object).groupby(level=0).nunique()
+    operators = {one["op"] for constraints in told["constraints"] for one in constraints}
+    return {"twice": sums["twice"], "foreign": sums["foreign"], "operators": sorted(operators - OPERATORS),
+            "filters": int((ways > 1).sum()), "versions": sorted(set(tables["node_started"]["version"]))}
 
 
 def _notes(whole: Study) -> list[str]:
@@ -233,7 +224,7 @@ def _notes(whole: Study) -> list[str]:
     return notes
 
 
-def _about_logs(run: Run, found: records.Ingest) -> list[str]:
+def _about_logs(run: Run, found: Ingest) -> list[str]:
     """What in the log files is not as a run writes it."""
     notes = []
     if found.malformed:
@@ -245,7 +236,7 @@ def _about_logs(run: Run, found: records.Ingest) -> list[str]:
         notes.append(f"{found.strayed} lines stand in the file of another node and were left out: in {some(told)}")
     if found.back:
         told = [f"{file} ({times} times)" for file, times in sorted(found.back.items())]
-        notes.append(f"times step back by more than {records.STEP:g} s within {some(told)}: these may be two logs in one file, "
+        notes.append(f"times step back by more than {portion.STEP:g} s within {some(told)}: these may be two logs in one file, "
                      "and what they tell twice counts twice")
     if run.in_order and found.last > run.ended + 1:
         notes.append(f"records reach until {found.last:g} s, beyond the run's end at {run.ended:g} s")

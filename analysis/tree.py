@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
@@ -16,14 +14,12 @@ MAX_SAMPLES = 1200
 _SAMPLE = ["t", "hosts", "partitions", "fragments", "cycles", "radio_pairs", "tree_pairs"]
 
 
-def repairs(tables: dict[str, DataFrame]) -> pd.DataFrame:
+def repairs(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Per cause and outcome: `count`, and seconds `median`, `p95`, `max`; unended ones as outcome `open`."""
-    ended = tables["repair_ended"].groupBy("cause", "outcome").agg(
-        F.count("*").alias("count"), F.percentile("seconds", 0.5).alias("median"),
-        F.percentile("seconds", 0.95).alias("p95"), F.max("seconds").alias("max"))
-    started = tables["repair_started"].groupBy("cause").agg(F.count("*").alias("started"))
-    done = ended.toPandas()
-    begun = started.toPandas().set_index("cause")["started"]
+    seconds = tables["repair_ended"].groupby(["cause", "outcome"])["seconds"]
+    done = pd.DataFrame({"count": seconds.size(), "median": seconds.quantile(0.5), "p95": seconds.quantile(0.95),
+                         "max": seconds.max()}).reset_index()
+    begun = tables["repair_started"].groupby("cause").size()
     over = done.groupby("cause")["count"].sum()
     left = begun.sub(over, fill_value=0)
     still = [{"cause": cause, "outcome": "open", "count": int(n), "median": np.nan, "p95": np.nan, "max": np.nan}
@@ -32,24 +28,19 @@ def repairs(tables: dict[str, DataFrame]) -> pd.DataFrame:
     return whole.sort_values(["cause", "count"], ascending=[True, False], ignore_index=True)
 
 
-def seeking_times(tables: dict[str, DataFrame]) -> np.ndarray:
+def seeking_times(tables: dict[str, pd.DataFrame]) -> np.ndarray:
     """Percentiles 0, 1, .. 100 of the seconds from noticing a lost link until joined; empty if none."""
-    row = (tables["repair_ended"].where("cause = 'repair' and outcome = 'joined'")
-           .agg(F.percentile("seconds", [i / 100 for i in range(101)]).alias("p")).collect()[0])
-    return np.array(row.p if row.p else [])
+    ended = tables["repair_ended"]
+    joined = ended.loc[(ended["cause"] == "repair") & (ended["outcome"] == "joined"), "seconds"].to_numpy(float)
+    return np.percentile(joined, np.arange(101)) if len(joined) else np.array([])
 
 
-def link_changes(tables: dict[str, DataFrame]) -> dict[str, object]:
+def link_changes(tables: dict[str, pd.DataFrame]) -> dict[str, object]:
     """`gained` links, and `lost` ones by the reason that the first of their ends gave, and `elections`."""
-    gained = tables["link_gained"].select(F.lit("gained").alias("what"), "link").distinct().groupBy("what").count()
-    lost = (tables["link_lost"].groupBy("link").agg(F.min(F.struct("t", "line", "reason")).alias("first"))
-            .groupBy(F.col("first.reason").alias("what")).count()
-            .select(F.concat(F.lit("lost "), "what").alias("what"), "count"))
-    elected = (tables["repair_ended"].where("outcome = 'elected'").select(F.lit("elected").alias("what"))
-               .groupBy("what").count())
-    found = {row["what"]: row["count"] for row in gained.unionByName(lost).unionByName(elected).collect()}
-    return {"gained": found.pop("gained", 0), "elections": found.pop("elected", 0),
-            "lost": {what.removeprefix("lost "): n for what, n in sorted(found.items(), key=lambda kv: -kv[1])}}
+    first = tables["link_lost"].sort_values(["t", "line"]).drop_duplicates("link")
+    lost = first.groupby("reason").size().sort_values(ascending=False, kind="stable")
+    return {"gained": tables["link_gained"]["link"].nunique(), "elections": int((tables["repair_ended"]["outcome"] == "elected").sum()),
+            "lost": {reason: int(n) for reason, n in lost.items()}}
 
 
 def over_time(lives: pd.DataFrame, contacts: pd.DataFrame, links: pd.DataFrame, end: float,

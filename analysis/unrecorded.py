@@ -7,32 +7,18 @@ told. What was published after the highest number and came to nobody leaves no s
 """
 from __future__ import annotations
 
-from functools import reduce
-
 import pandas as pd
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from analysis.run import some
-from node.schema import records as record_kinds
 
 
-def unrecorded(tables: dict[str, DataFrame], counts: dict[str, int]) -> pd.DataFrame:
-    """A row a life that lacks any: `source`, `epoch`, `missing`, and `delivered`, how many of them came to some client."""
-    naming = [kind for kind, record in record_kinds().items() if "event" in record.fields and counts.get(kind)]
-    if not naming:
-        return pd.DataFrame(columns=["source", "epoch", "missing", "delivered"])
-    named = reduce(DataFrame.unionByName, [
-        tables[kind].select("event", F.lit(kind == "published").alias("made"), F.lit(kind == "delivered").alias("came"))
-        for kind in naming])
-    part = F.split("event", r"\.")
-    events = (named.groupBy("event").agg(F.max("made").alias("made"), F.max("came").alias("came"))
-              .select(*(part[place].cast("long").alias(name) for place, name in enumerate(("source", "epoch", "number"))),
-                      "made", "came"))
-    lives = events.groupBy("source", "epoch").agg(
-        (F.max("number") - F.sum(F.col("made").cast("long"))).alias("missing"),
-        F.sum((F.col("came") & ~F.col("made")).cast("long")).alias("delivered"))
-    return lives.where("missing > 0").toPandas().sort_values(["source", "epoch"], ignore_index=True)
+def unrecorded(lives: dict[tuple[int, int], tuple[int, int, int]]) -> pd.DataFrame:
+    """A row a life that lacks any: `source`, `epoch`, `missing`, and `delivered`, how many of them came to some client.
+
+    lives: (source, epoch) -> the highest number that a record names, how many were published, how many others delivered."""
+    rows = [(*life, highest - published, delivered) for life, (highest, published, delivered) in sorted(lives.items())
+            if highest > published]
+    return pd.DataFrame(rows, columns=["source", "epoch", "missing", "delivered"])
 
 
 def notes(found: pd.DataFrame, hosts: dict[int, str]) -> list[str]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from analysis.errors import AnalysisError
 from analysis.reproduction import draw, page, results, sweep, tables, verdicts
 from analysis.reproduction.evaluation import Evaluation
-from analysis.session import check_master, session
+from analysis.session import check_master, context
 from mobility.wholefile import write_whole
 
 MOST_SEEDS = 1000  # a point; all runs are listed before the first
@@ -84,7 +84,7 @@ def _reproduce(evaluation: Evaluation, out: Path, folder: Path, chosen: tuple, s
     todo, damaged, failed = results.missing(folder, sweep.runs(evaluation, panels, seeds, common))
     if todo:
         report(0, len(todo))
-        sweep.sweep(session(master), evaluation, todo, folder, report)
+        sweep.sweep(context(master), evaluation, todo, folder, report)
     found = tables.build(evaluation, panels, seeds, common, folder)
     judged = _judged(evaluation, chosen, found)
     drawings = {}

@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from pyspark import SparkContext
+
 from analysis.errors import AnalysisError
 from analysis.reproduction import results
 from analysis.reproduction.evaluation import Evaluation, Panel
@@ -64,11 +66,11 @@ def batches(todo: list[dict], expense: Callable[[dict], float]) -> list[list[dic
     return found
 
 
-def sweep(spark, evaluation: Evaluation, todo: list[dict], folder: Path, report: Callable[[int, int], None]) -> None:
+def sweep(context: SparkContext, evaluation: Evaluation, todo: list[dict], folder: Path, report: Callable[[int, int], None]) -> None:
     """Do these runs; `report(done, of)` is called now and then. A Ctrl-C ends the job and keeps what is done. Raises
     AnalysisError when results cannot be written, or Spark ends."""
     tasks = [(command(batch[0]), batch, str(folder)) for batch in batches(todo, evaluation.expense)]
-    context, errors, ended = spark.sparkContext, [], []
+    errors, ended = [], []
 
     def job() -> None:
         try:

@@ -6,8 +6,8 @@ import pytest
 
 @pytest.fixture(scope="session")
 def spark():
-    from analysis.session import session
-    return session()
+    from analysis.session import context
+    return context()
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ import io
 import math
 import struct
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,7 +88,7 @@ def test_a_run_with_and_without_signals(spark, tmp_path):
     log.up(0, 1, 2)
     path = log.write(tmp_path / "run")
     (path / "captures").mkdir(exist_ok=True)
-    assert signals.signals(spark, runs.read(path), signals.captured(runs.read(path))[0]) is None
+    assert signals.captured(runs.read(path)) == ({}, [])
     assert all(math.isnan(value) for value in signals.strength(None).values())
     levels = [-50, -60, -70, -80, -90]
     for host in (0, 1):
@@ -96,9 +97,10 @@ def test_a_run_with_and_without_signals(spark, tmp_path):
     (path / "captures" / "2.pcap").write_bytes(b"")
     captures, notes = signals.captured(runs.read(path))
     assert notes == ["captures/2.pcap was passed over: it is empty"]
-    found = signals.signals(spark, runs.read(path), captures)
-    assert {(row["receiver"], row["sender"], row["signal"]) for row in found.collect()} == {
-        (host, 2, level) for host in (0, 1) for level in levels}
+    found = signals.signals(spark, runs.read(path), captures, tmp_path)
+    rows = pd.read_parquet(tmp_path / "signals.parquet")
+    assert sorted(zip(rows["receiver"], rows["sender"], rows["signal"], strict=True)) == sorted(
+        (host, 2, level) for host in (0, 1) for level in levels)
     assert signals.strength(found) == {"signal_median": -70.0, "signal_weak": -90.0}
 
 
