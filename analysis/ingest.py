@@ -28,6 +28,7 @@ class Ingest(NamedTuple):
     torn: int  # files whose last line has no end
     unknown: dict[str, int]  # records of kinds that the schema does not know
     last: float  # s, time of the last record
+    lasts: dict[int, float]  # node -> s, time of its last record
     untold: dict[str, list[int]]  # kind -> nodes that left records, none of them of this kind
     astray: dict[str, list[int]]  # file -> nodes not its own, whose lines in it were left out
     strayed: int  # those lines
@@ -93,6 +94,7 @@ def _put_together(handed: list[dict[str, pa.Table]], torn: int) -> Ingest:
         tables, {name: whole(name) for name in (*COUNTED, "sent", "dropped", "datagrams", "radio_traffic", "numbers")}, segments,
         {kind: int(n) for kind, n in totals.items() if kind in known}, sorted(nodes), _sums(bad, "n"), torn,
         {kind: int(n) for kind, n in totals.items() if kind not in known}, float(good["last"].max()) if len(good) else 0.0,
+        {int(node): float(last) for node, last in good.groupby("node")["last"].max().items()},
         {kind: sorted(nodes - by_kind.get(kind, set())) for kind in known},
         {file: sorted({int(node) for node in of["node"]}) for file, of in astray.groupby("file")},
         int(astray["n"].sum()), _sums(found[found["back"] > 0], "back"))

@@ -63,9 +63,12 @@ def read(trace: Path) -> Parameters:
 
 def _take(found: Parameters, number: int, command: str) -> None:
     match = _SET.fullmatch(re.sub(r"\s#.*", "", command))
-    if not match and _KNOWN.match(command):
-        raise TraceError(found.path, number, f'"{command[:40]}"; `set val(NAME) NUMBER`, one number')
-    name = (match[1] or match[2]) if match else ""
+    if match is None:
+        if _KNOWN.match(command):
+            raise TraceError(found.path, number, f'"{command[:40]}"; `set val(NAME) NUMBER`, one number')
+        found.passed_over.append(number)
+        return
+    name = match[1] or match[2]
     if name not in ("duration", "stop", "nn", "x", "y", "z") or match[2] and name != "duration":
         found.passed_over.append(number)
         return
