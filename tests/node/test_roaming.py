@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from node.filters import parse
 from node.roaming import device as device_module
+from node.roaming import uplink as uplink_module
 from node.roaming import handoff, sessions
 from node.roaming.buffer import Buffer
 from tests.node.roaming_world import World, in_memory
@@ -195,7 +196,7 @@ def forgets_what_it_has_handed(monkeypatch):
 
 def remembers_no_event(monkeypatch):
     """The device does not know what it has had."""
-    monkeypatch.setattr(device_module.SeenEvents, "first_time", lambda *_: True)
+    monkeypatch.setattr(uplink_module.SeenEvents, "first_time", lambda *_: True)
     monkeypatch.setattr(Buffer, "put_before", lambda self, earlier, now: [self.add(event, now) for event in earlier] and 0)
 
 
