@@ -17,9 +17,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from node.filters import parse
-from node.roaming import device as device_module
-from node.roaming import uplink as uplink_module
 from node.roaming import handoff, sessions
+from node.roaming import uplink as uplink_module
 from node.roaming.buffer import Buffer
 from tests.node.roaming_world import World, in_memory
 
