@@ -14,6 +14,7 @@ from node.clients import Clients, Deliver
 from node.config import NodeConfig
 from node.courier import Courier
 from node.environment import Environment
+from node.event import AnyEvent, plain
 from node.filters import Filter
 from node.ids import Epoch, EventId, LinkId, NodeId, Peer
 from node.links import Links
@@ -32,6 +33,7 @@ from node.recovery.push import Push
 from node.recovery.subscriber_pull import SubscriberPull
 from node.relay import Relay
 from node.roaming.sessions import Sessions
+from node.routes import Route
 from node.routing.duplicates import SeenEvents
 from node.routing.events import EventForwarding
 from node.routing.flooding import Flooding
@@ -39,7 +41,7 @@ from node.routing.forwarding import SubscriptionForwarding
 from node.routing.hierarchical import HierarchicalForwarding
 from node.routing.strategy import Strategy, Surroundings
 from node.routing.table import SubscriptionTable
-from node.seams import AnyEvent, Route, TreeStatus
+from node.seams import Digest, TreeStatus
 from node.station import Decode, Station
 from node.trees import Tree, supplies
 from node.trees.maodv import Maodv
@@ -191,7 +193,7 @@ class Broker:
     def tree_status(self) -> TreeStatus:
         return self.tree.status()
 
-    def digests(self) -> list[tuple[NodeId, int, int, bytes]]:
+    def digests(self) -> list[Digest]:
         return self.routing.digests() if self.config.digest else []
 
     # ---- notices of the channels, and of the courier ------------------------------------------------
@@ -255,20 +257,19 @@ class Broker:
 
     # ---- what the routing and a recovery deliver ---------------------------------------------------------
     def deliver(self, client: str, event: AnyEvent) -> None:
-        plain = event if type(event) is wire.Event else wire.Event(*event[:7])
         session = self.sessions.hops.get(client)
         if session is None:
-            self.clients.deliver(client, plain)
+            self.clients.deliver(client, plain(event))
         else:
-            session.deliver(plain)
+            session.deliver(plain(event))
 
     def deliver_recovered(self, event: AnyEvent) -> int:
         """To the local clients that want this event and wanted it when it was published; how many."""
-        plain = wire.Event(*event[:7])
+        late = plain(event)
         wanting = self.routing.table.match(event.attributes)[1]
         sessions = [self.sessions.hops[hop] for hop in wanting if hop in self.sessions.hops]
         clients = [client for client in wanting
-                   if client not in self.sessions.hops and self.clients.wanted_at(client, plain)]
+                   if client not in self.sessions.hops and self.clients.wanted_at(client, late)]
         for client in clients:
-            self.clients.deliver(client, plain, recovered=True)
-        return len(clients) + sum(session.deliver(plain, late=True) for session in sessions)
+            self.clients.deliver(client, late, recovered=True)
+        return len(clients) + sum(session.deliver(late, late=True) for session in sessions)

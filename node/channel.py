@@ -10,11 +10,14 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
+from enum import auto
+from typing import TypeAlias
 
 from node import wire
 from node.config import NodeConfig
 from node.environment import Timer
 from node.ids import LinkId, NodeId
+from node.state import Changes, State, changed
 
 SPAN = 64  # sequence numbers in flight at most: what `beyond` of an ACK can name
 PIECE = 1024  # bytes of encoded message that one DATA or FRAGMENT carries at most
@@ -23,6 +26,18 @@ GRANULARITY = 0.001  # s, G of RFC 6298
 BAD_LUCK = 2e-4  # a link that is alive may be given up this often when a message needs several tries
 FEWEST_TRIES, MOST_TRIES = 3, 10
 ACK_AT = 8  # arrivals that are acknowledged without waiting for company
+
+
+Carrier: TypeAlias = "wire.Data | wire.Fragment"  # of a message, or of a piece of one
+
+
+class Phase(State):
+    OPEN = auto()
+    FAILED = auto()  # mute; it keeps what `Links.close` records
+    ENDED = auto()
+
+
+CHANGES: Changes[Phase] = {Phase.OPEN: {Phase.FAILED, Phase.ENDED}, Phase.FAILED: {Phase.ENDED}, Phase.ENDED: set()}
 
 
 class RoundTrip:
@@ -65,7 +80,7 @@ class Parcel:
         self.size = size  # bytes, encoded
         self.event = event  # the event it belongs to, for the records
 
-    def addressed(self, addressees: list[tuple[NodeId, int, int]]) -> wire.Message:
+    def addressed(self, addressees: tuple[tuple[NodeId, int, int], ...]) -> wire.Message:
         if self.message is not None:
             return wire.Data(tuple(addressees), self.message)
         return wire.Fragment(tuple(addressees), self.last, self.piece)
@@ -92,7 +107,8 @@ class Channel:
     def __init__(self, link: LinkId, far: NodeId, config: NodeConfig) -> None:
         self.link = link
         self.far = far
-        self.closed = False  # failed or closed: nothing is sent or delivered any more
+        self._phase = Phase.OPEN
+        self.closed = False  # it is open no more: nothing is sent or delivered
         self.progress: Callable[[], object] | None = None  # told of each acknowledgement
         self._window = min(config.channel_window, SPAN)
         self._give_up = config.channel_give_up
@@ -114,7 +130,7 @@ class Channel:
         self.timer_at = 0.0
         # receiving
         self.expected = 0
-        self.held: dict[int, wire.Message] = {}  # came before `expected`; at most SPAN, a datagram each
+        self.held: dict[int, Carrier] = {}  # came before `expected`; at most SPAN, a datagram each
         self.unacknowledged = 0  # arrivals that no ACK has told
         self.ack_now = False
         self.ack_timer: Timer | None = None
@@ -226,7 +242,7 @@ class Channel:
         return list(dict.fromkeys(event for event in events if event is not None))
 
     # ---- receiving --------------------------------------------------------------------------
-    def arrived(self, sequence: int, content: wire.Message) -> Iterator[wire.Message]:
+    def arrived(self, sequence: int, content: Carrier) -> Iterator[Carrier]:
         """Take a DATA or FRAGMENT in; yields what is now in order, `expected` moving on before each."""
         ahead = sequence - self.expected
         self.unacknowledged += 1
@@ -267,9 +283,13 @@ class Channel:
             beyond |= 1 << sequence - self.expected - 1
         return wire.Ack(self.far, self.link.nonce, self.expected, beyond)
 
+    def fail(self) -> None:
+        """Nothing is sent or delivered any more."""
+        self._phase, self.closed = changed(CHANGES, self._phase, Phase.FAILED), True
+
     def end(self) -> None:
-        """Nothing is sent or delivered any more, and the memory is given back."""
-        self.closed = True
+        """Likewise, and the memory is given back."""
+        self._phase, self.closed = changed(CHANGES, self._phase, Phase.ENDED), True
         for timer in (self.timer, self.ack_timer):
             if timer is not None:
                 timer.cancel()

@@ -7,9 +7,11 @@ attaches a slow client brings the queue.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import cast
 
 from node import wire
-from node.filters import Filter, attributes_as_record, check_attributes, parse
+from node.event import id_of
+from node.filters import Attributes, Filter, attributes_as_record, check_attributes, parse
 from node.ids import EventId
 from node.seams import Host, Router
 
@@ -96,14 +98,14 @@ class Clients:
         """Returns the event's id. Raises FilterError for attributes past the language's bounds."""
         self._own(client)
         check_attributes(attributes)
-        attributes = dict(attributes)  # the caller may change its own
+        checked = cast(Attributes, dict(attributes))  # a copy, since the caller may change its own
         if len(payload) > MAX_PAYLOAD:
             raise ClientError(f"payload of {len(payload)} bytes: at most {MAX_PAYLOAD}; send a reference instead")
         self._sequence += 1
         name = EventId(*self._me, self._sequence)
-        event = wire.Event(*name, self._env.now(), 0, attributes, payload)
+        event = wire.Event(*name, self._env.now(), 0, checked, payload)
         self._env.record("published", client=client, event=str(name),
-                              attributes=attributes_as_record(attributes), bytes=len(payload))
+                              attributes=attributes_as_record(checked), bytes=len(payload))
         self._routing.publish(event)
         return name
 
@@ -114,7 +116,7 @@ class Clients:
 
     def deliver(self, client: str, event: wire.Event, recovered: bool = False) -> None:
         """From the routing, or late from a recovery: the client wants this event and has not had it."""
-        name = EventId(event.source, event.epoch, event.sequence)
+        name = id_of(event)
         if self._deliver[client][recovered](event) is False:
             self._env.record("undelivered", client=client, event=str(name))
             return

@@ -24,8 +24,9 @@ import trio
 from node import lines, wire
 from node.broker import Broker
 from node.clients import ClientError
+from node.event import id_of
 from node.filters import FilterError, parse
-from node.ids import EventId, LinkId
+from node.ids import LinkId
 from node.shell.locks import Held, Lock
 from node.shell.logs import Records
 
@@ -261,7 +262,7 @@ class _Connection:
         """Called inside an input of the broker: puts the event in line, or counts it as lost. Whether it is in line."""
         if self._left:
             return False
-        name = EventId(event.source, event.epoch, event.sequence)
+        name = id_of(event)
         raw = lines.encode({"event": str(name), "attributes": lines.attributes_out(event.attributes),
                             "payload": lines.binary_out(event.payload), "hops": event.hops,
                             "published": event.published, "recovered": recovered})

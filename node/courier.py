@@ -8,7 +8,8 @@ from __future__ import annotations
 from node import wire
 from node.ids import Peer
 from node.parts import Parts
-from node.seams import CourierNotices, HopMessages, Host, OneHop, Route
+from node.routes import Route, place
+from node.seams import CourierNotices, HopMessages, Host, OneHop
 
 
 class Courier:
@@ -29,9 +30,9 @@ class Courier:
         self._relay.send(message.route[at], message, lambda: self._station.dropped("not_relayed"))
 
     def _routed(self, sender: Peer, message: wire.Routed) -> None:
-        route, me = tuple(message.route), self._me
-        at = route.index(me) if me in route else 0
-        if at == 0 or route[at - 1] != sender.node or len(set(route)) != len(route):
+        route = message.route
+        at = place(route, self._me, sender.node)
+        if not at:
             self._station.dropped("bad_route")
         elif at + 1 < len(route):
             self._pass_on(at + 1, message)

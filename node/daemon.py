@@ -20,6 +20,7 @@ from node.broker import Broker
 from node.control import Control, ControlError
 from node.ids import Epoch
 from node.journal import JournaledBroker
+from node.roaming.device import Device
 from node.settings import MEGABYTE, Settings
 from node.shell import DaemonError, say
 from node.shell.epoch import default_state, next_epoch
@@ -172,8 +173,8 @@ class Port:
             heapq.heapify(self._heap)
         return timer
 
-    async def hear(self, broker: Broker) -> None:
-        """Hand the broker what the radio hears."""
+    async def hear(self, broker: Broker | Device) -> None:
+        """Hand the broker, or the device, what the radio hears."""
         while True:
             await self.radio.wait()
             if not self.radio.read(self, broker):

@@ -4,7 +4,7 @@ The text forms are the ones that records carry, so that the analysis joins on pl
 """
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 NodeId = int  # 0 <= id < 2**32, unique in a network
 Epoch = int  # 1 <= epoch < 2**32, grows at every start of a node
@@ -17,6 +17,7 @@ class Peer(NamedTuple):
     epoch: Epoch
 
 
+@final
 class LinkId(NamedTuple):
     """One incarnation of a tree link; `low < high`, the nonce comes from the handshake.
 

@@ -30,6 +30,7 @@ from node.broker import Broker
 from node.clients import ClientError, Deliver
 from node.config import NodeConfig
 from node.environment import Environment, Timer
+from node.event import id_of
 from node.filters import Filter, FilterError
 from node.ids import Epoch, EventId, NodeId
 
@@ -142,7 +143,7 @@ class JournaledBroker(Broker):
         def watched(event: wire.Event) -> object:
             taken = deliver(event)
             if taken is False:
-                self._input("untaken", client=client, event=str(EventId(*event[:3])))
+                self._input("untaken", client=client, event=str(id_of(event)))
             return taken
 
         return watched
@@ -370,7 +371,7 @@ def _client_operation(broker: Broker, env: _Replayed, line: dict[str, Any]) -> C
     kind = line["in"]
     if kind == "attach":
         client = line["client"]
-        return partial(broker.attach, client, lambda event: (client, str(EventId(*event[:3]))) not in env.untaken)
+        return partial(broker.attach, client, lambda event: (client, str(id_of(event))) not in env.untaken)
     if kind == "detach":
         return partial(broker.detach, line["client"])
     if kind == "subscribe":

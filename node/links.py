@@ -11,11 +11,13 @@ finds that cheaper. Retransmissions are unicast. The state of one channel is in 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from node import wire
 from node.airtime import broadcast_is_cheaper
 from node.channel import PIECE, SEQUENCES, SPAN, Channel, Flight, Parcel
-from node.ids import EventId, LinkId, NodeId, Peer
+from node.event import id_of
+from node.ids import LinkId, NodeId, Peer
 from node.seams import HopMessages, LinkNotices, Neighborhood, Radio
 
 # bytes of messages in one datagram; more than 23 of them take two bytes to count
@@ -31,6 +33,7 @@ RESETS = 64  # RESETs remembered, and the most in RESET_PAUSE
 RESET_PAUSE = 0.2  # s between two RESETs for the same link
 
 Send = tuple[Channel, Flight]  # one transmission to one neighbor
+S = TypeVar("S", Send, tuple[Channel, None])  # or one that is sent once
 Item = tuple[wire.Message, int, list[Send]]  # a message on its way out, its size at most, what it carries
 
 
@@ -134,8 +137,8 @@ class Links:
     @staticmethod
     def _parcels(message: wire.Message) -> list[Parcel]:
         event = None
-        if type(message) in wire.EVENTS:
-            event = str(EventId(message.source, message.epoch, message.sequence))
+        if isinstance(message, (wire.Event, wire.TaggedEvent)):
+            event = str(id_of(message))
         encoded = wire.encode_message(message)
         size = len(encoded)
         if size <= PIECE:
@@ -182,15 +185,15 @@ class Links:
                 self._put(outgoing, group)
         once, self._once, self._once_bytes = self._once, {}, 0
         for parcel, channels in once.items():
-            for group in self._groups(parcel, [(channel, None) for channel in channels if not channel.closed]):
-                self._put_once(outgoing, parcel, group)
+            for alike in self._groups(parcel, [(channel, None) for channel in channels if not channel.closed]):
+                self._put_once(outgoing, parcel, [channel for channel, _ in alike])
         self._add_acknowledgements(outgoing, ready)
         for addressees, items in outgoing.items():
             self._transmit(addressees, items, now)
         for channel in ready:
             self._set_timer(channel)
 
-    def _groups(self, parcel: Parcel, sends: list[tuple]) -> list[list[tuple]]:
+    def _groups(self, parcel: Parcel, sends: list[S]) -> list[list[S]]:
         """Who of its addressees share a transmission: all (by broadcast), or nobody."""
         if len(sends) > 1 and self._config.multicast:
             missing = [channel.missing for channel, _ in sends]
@@ -209,10 +212,11 @@ class Links:
         outgoing.setdefault(tuple(c.far for c, _ in group), []).append((message, size, group))
 
     @staticmethod
-    def _put_once(outgoing: dict[tuple[NodeId, ...], list[Item]], parcel: Parcel, group: list[tuple]) -> None:
-        message = wire.Once(tuple((channel.far, channel.link.nonce) for channel, _ in group), parcel.message)
-        size = parcel.size + ENVELOPE + ADDRESSEE * len(group)
-        outgoing.setdefault(tuple(channel.far for channel, _ in group), []).append((message, size, []))
+    def _put_once(outgoing: dict[tuple[NodeId, ...], list[Item]], parcel: Parcel, to: list[Channel]) -> None:
+        assert parcel.message is not None, "what is sent once is whole"
+        message = wire.Once(tuple((channel.far, channel.link.nonce) for channel in to), parcel.message)
+        size = parcel.size + ENVELOPE + ADDRESSEE * len(to)
+        outgoing.setdefault(tuple(channel.far for channel in to), []).append((message, size, []))
 
     @staticmethod
     def _add_acknowledgements(outgoing: dict[tuple[NodeId, ...], list[Item]], ready: Iterable[Channel]) -> None:
@@ -283,7 +287,7 @@ class Links:
         """Tell the core once; it closes the link. The channel is mute, and keeps what close() records."""
         if channel.closed:
             return
-        channel.closed = True
+        channel.fail()
         self._notices.link_failed(channel.link, reason)
 
     # ---- receiving --------------------------------------------------------------------------
@@ -331,7 +335,8 @@ class Links:
 
     def _arrived(self, channel: Channel, sequence: int, message: wire.Data | wire.Fragment) -> None:
         for content in channel.arrived(sequence, message):
-            if type(content) is wire.Data and not channel.assembling:
+            inner: wire.Message | None
+            if isinstance(content, wire.Data) and not channel.assembling:
                 inner = content.message
             else:
                 try:
@@ -354,7 +359,7 @@ class Links:
 
     @staticmethod
     def _assemble(channel: Channel, content: wire.Data | wire.Fragment) -> wire.Message | None:
-        if type(content) is wire.Data:
+        if isinstance(content, wire.Data):
             raise ValueError("a message between the pieces of another")
         whole = channel.assemble(content)
         if whole is None:

@@ -19,6 +19,7 @@ import math
 from node.environment import Timer
 from node.ids import Peer
 from node.relay import WAITS
+from node.window import slid
 
 REPLAY_WINDOW = 64  # counters behind the newest that are still told apart
 BEACONS = 16  # beacons remembered a neighbor
@@ -122,17 +123,17 @@ class Neighbor:
     def accepts(self, counter: int) -> bool:
         """Slide the window over this life's datagrams; False for one that has come before."""
         ahead = counter - self.counter
-        if ahead > 0:
-            self.seen = (self.seen << ahead | 1) & REPLAY_MASK if ahead < REPLAY_WINDOW else 1
+        if 0 < ahead < REPLAY_WINDOW:  # what `slid` would do; this runs for every datagram heard
+            self.seen = (self.seen << ahead | 1) & REPLAY_MASK
             self.counter = counter
             self.newest = True
             return True
-        self.newest = False
-        bit = 1 << -ahead if ahead > -REPLAY_WINDOW else 0
-        if not bit:
+        self.newest = ahead > 0
+        if ahead <= -REPLAY_WINDOW:
             self.strange += 1
             return False
-        if self.seen & bit:
+        window = slid(self.counter, self.seen, counter, REPLAY_MASK)
+        if window is None:
             return False
-        self.seen |= bit
+        self.counter, self.seen = window
         return True

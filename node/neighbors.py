@@ -13,6 +13,7 @@ import math
 from node import wire
 from node.environment import Timer
 from node.ids import Epoch, NodeId, Peer
+from node.memory import Memory
 from node.neighbor import BEACONS, Neighbor
 from node.rhythm import Rhythm
 from node.seams import HopMessages, NeighborNotices, Radio
@@ -38,7 +39,7 @@ class Neighbors:
         self._me = station.me
         self._notices = notices
         self._table: dict[NodeId, Neighbor] = {}
-        self._conflicts: dict[NodeId, float] = {}  # id -> when last recorded
+        self._conflicts: Memory[NodeId, float] = Memory(PEERS)  # id -> when last recorded
         self._refusing_until = -math.inf
         self._refusal_recorded = -math.inf
         self._strange = 0  # datagrams of our own id
@@ -139,10 +140,7 @@ class Neighbors:
         now = self._env.now()
         if now - self._conflicts.get(node, -math.inf) < CONFLICT_PAUSE:
             return
-        self._conflicts.pop(node, None)  # it goes to the end: the one recorded longest ago makes room
-        if len(self._conflicts) >= PEERS:
-            del self._conflicts[next(iter(self._conflicts))]
-        self._conflicts[node] = now
+        self._conflicts.remember(node, now)
         self._env.record("identity_conflict", other=node, epochs=sorted((one, other)))
 
     # ---- beacons ----------------------------------------------------------------------------
@@ -165,7 +163,7 @@ class Neighbors:
         now = self._env.now()
         for node in [n for n, e in self._table.items() if not e.two_way and now - e.heard_at > FORGET]:
             del self._table[node]
-        heard = [tuple(e.peer) for e in self._table.values() if e.beacons and now - e.heard_at <= e.patience]
+        heard = [(e.peer.node, e.peer.epoch) for e in self._table.values() if e.beacons and now - e.heard_at <= e.patience]
         hearing = len(heard)
         if hearing > most:
             start = self._rotation % hearing

@@ -9,17 +9,19 @@ Everything is bounded: messages in flight, tries, and what is remembered of each
 """
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 
 from node import wire
 from node.environment import Timer
 from node.ids import Epoch, NodeId, Peer
+from node.memory import Memory
 from node.seams import HopMessages, Neighborhood, Radio
+from node.window import Window, slid
 
 WAITS = (0.035, 0.05, 0.07, 0.1, 0.15)  # s for the acknowledgement of each try; a lost frame costs the first
 IN_FLIGHT = 128  # messages that wait for an acknowledgement
 WINDOW = 64  # numbers behind the highest of a neighbor that are told apart
+MASK = (1 << WINDOW) - 1
 PEERS = 256  # neighbors of whom numbers are remembered
 
 Failed = Callable[[], None]
@@ -48,7 +50,7 @@ class Relay:
         self._handlers: HopMessages = {}
         self._number = 0
         self._flights: dict[int, _Flight] = {}
-        self._seen: OrderedDict[NodeId, tuple[Epoch, int, int]] = OrderedDict()  # epoch, highest, bits below
+        self._seen: Memory[NodeId, tuple[Epoch, Window]] = Memory(PEERS)
         self.hop_messages: HopMessages = {wire.Relay: self._relay, wire.RelayAck: self._ack}
 
     def begin(self, handlers: HopMessages) -> None:
@@ -100,7 +102,8 @@ class Relay:
         if flight is None or flight.to != sender.node:
             return  # of a repetition, mostly
         del self._flights[message.number]
-        flight.timer.cancel()
+        if flight.timer is not None:
+            flight.timer.cancel()
 
     def _relay(self, sender: Peer, message: wire.Relay) -> None:
         if sender.node not in self._neighbors.two_way:
@@ -116,18 +119,9 @@ class Relay:
 
     def _first(self, sender: Peer, number: int) -> bool:
         """Whether this number of the sender's life has not come before, as far back as is remembered."""
-        epoch, highest, bits = self._seen.pop(sender.node, (sender.epoch, number - 1, 0))
-        ahead = number - highest
-        if epoch != sender.epoch or ahead <= -WINDOW:  # nothing legitimate is that late: its count began anew
-            bits, ahead, highest = 0, 1, number - 1
-        if ahead > 0:
-            bits = (bits << ahead | 1) & (1 << WINDOW) - 1 if ahead < WINDOW else 1
-            highest = number
-            first = True
-        else:
-            first = not bits >> -ahead & 1
-            bits |= 1 << -ahead
-        self._seen[sender.node] = (sender.epoch, highest, bits)
-        if len(self._seen) > PEERS:
-            self._seen.popitem(last=False)
-        return first
+        epoch, known = self._seen.get(sender.node, (0, (0, 0)))
+        if epoch != sender.epoch or number <= known[0] - WINDOW:  # nothing legitimate is that late: its count began anew
+            known = number - 1, 0
+        window = slid(*known, number, MASK)
+        self._seen.remember(sender.node, (sender.epoch, window or known))
+        return window is not None

@@ -15,16 +15,17 @@ tests/test_architecture.py checks:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol
 
 from node import wire
 from node.config import NodeConfig
 from node.environment import Environment
+from node.event import AnyEvent
 from node.filters import Filter
 from node.ids import LinkId, NodeId, Peer
+from node.routes import Route
 
-Route = tuple[NodeId, ...]
-AnyEvent: TypeAlias = "wire.Event | wire.TaggedEvent"
+Digest = tuple[NodeId, int, int, bytes]  # neighbor, nonce, channel position, digest of the filters told up to there
 
 # What a part does with messages, by their type. The second argument is the message.
 HopMessages = dict[type[wire.Message], Callable[[Peer, Any], None]]  # from a radio neighbor
@@ -105,7 +106,7 @@ class DeviceChannels(Channels, Protocol):
 
 
 # ---- the tree and the routing --------------------------------------------------------------------------
-class Standing(Protocol):
+class Rooted(Protocol):
     def status(self) -> TreeStatus: ...
 
 
@@ -150,8 +151,7 @@ class NeighborNotices(Protocol):
         """The beacon of a two-way neighbor."""
 
     def tree_status(self) -> TreeStatus: ...
-    def digests(self) -> list[tuple[NodeId, int, int, bytes]]:
-        """(neighbor, nonce, channel position, digest of the filters told)."""
+    def digests(self) -> list[Digest]: ...
 
 
 class LinkNotices(Protocol):

@@ -58,10 +58,11 @@ class Station:
         except wire.Malformed as error:
             self.dropped(error.reason)
             return None
-        if not heard(opened.sender, opened.counter):
-            self.dropped("own" if opened.sender.node == self.me.node else "stale")
+        sender, counter, messages = opened
+        if not heard(sender, counter):
+            self.dropped("own" if sender.node == self.me.node else "stale")
             return None
-        self.traffic.received(opened.messages, len(datagram))
+        self.traffic.received(messages, len(datagram))
         return opened
 
     def dropped(self, reason: str) -> None:

@@ -12,7 +12,7 @@ from node.config import NodeConfig
 from node.environment import Environment
 from node.rhythm import Rhythm
 
-Counters = dict[type, list[int]]  # type -> [messages, bytes], and filters for those of _FILTERS
+Counters = dict[type[wire.Message], list[int]]  # type -> [messages, bytes], and filters for those of _FILTERS
 
 _ENVELOPES = (wire.Data, wire.Once, wire.Relay, wire.Routed)
 # Messages that carry filters or their hashes, and the fields that do: the papers weigh them by their number.
@@ -78,7 +78,7 @@ def _count(counters: Counters, messages: tuple[wire.Message, ...], size: int) ->
 def _add(counters: Counters, message: wire.Message, size: int) -> None:
     kind = type(message)
     while kind in _ENVELOPES:
-        message = message.message
+        message = message.message  # type: ignore[attr-defined]  # every envelope has one
         kind = type(message)
     row = counters.get(kind)
     if row is None:

@@ -41,9 +41,10 @@ NODE_EDGES = {"node/daemon.py", "node/control.py", "node/client.py", "node/roami
 # node/broker.py and node/roaming/device.py. See node/seams.py.
 PARTS = ("clients", "courier", "links", "neighbors", "relay", "trees/", "routing/", "reconcile/", "recovery/", "roaming/")
 CORES = {"node/broker.py", "node/roaming/device.py", "node/roaming/client.py"}
-NOUNS = {"node", "node.airtime", "node.channel", "node.config", "node.environment", "node.filters", "node.ids",
-         "node.neighbor", "node.parts", "node.reconcile", "node.recovery", "node.rhythm", "node.routing.duplicates",
-         "node.routing.table", "node.seams", "node.trees", "node.wire"}
+NOUNS = {"node", "node.airtime", "node.bucket", "node.channel", "node.config", "node.environment", "node.event",
+         "node.filters", "node.ids", "node.memory", "node.neighbor", "node.parts", "node.reconcile", "node.recovery",
+         "node.rhythm", "node.routes", "node.routing.duplicates", "node.routing.table", "node.seams", "node.state",
+         "node.trees", "node.window", "node.wire"}
 OUTSIDE_WORLD = {"asyncio", "multiprocessing", "select", "selectors", "signal", "socket", "subprocess", "threading",
                  "time", "trio", "datetime", "secrets", "uuid"}
 BEFORE_THE_ENVIRONMENT = {"cli/bootstrap.py", "cli/debian.py", "cli/java.py"}  # run by a bare Python

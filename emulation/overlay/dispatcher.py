@@ -20,9 +20,10 @@ from node.broker import RECONCILERS, RECOVERIES, STRATEGIES
 from node.config import NodeConfig
 from node.ids import LinkId, NodeId, Peer
 from node.recovery import Recovery
+from node.routes import Route
 from node.routing.duplicates import SeenEvents
 from node.routing.strategy import Surroundings
-from node.seams import Route, TreeStatus
+from node.seams import TreeStatus
 
 
 class Env:

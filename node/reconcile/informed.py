@@ -15,13 +15,13 @@ longer in its table) or where no path is known that ACTIVATE could take; which o
 """
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from node import wire
 from node.environment import Timer
 from node.ids import LinkId
+from node.memory import Memory
 from node.reconcile import EVERYTHING, OLD_ENDS, Path, Routing, Surroundings, crossing
 from node.reconcile.notified import Notified, Replacement
 from node.routing.table import FilterHash
@@ -46,9 +46,9 @@ class Informed(Notified):
         super().__init__(around)
         self._waiting: dict[LinkId, Waiting] = {}  # by the new link
         self._tagged: dict[LinkId, Timer] = {}  # by the new link: T_s
-        self._overtaken: dict[LinkId, list[FilterHash]] = {}  # P of what FLUSH made an old end process
+        self._overtaken: Memory[LinkId, list[FilterHash]] = Memory(WORDS)  # P of what FLUSH made an old end process
         # rid -> part -> P; part -1 once it is complete
-        self._words: OrderedDict[LinkId, dict[int, tuple[FilterHash, ...]]] = OrderedDict()
+        self._words: Memory[LinkId, dict[int, tuple[FilterHash, ...]]] = Memory(WORDS)
         self.routed_messages |= {wire.InformedActivate: self._activate_received}
 
     def lost(self, link: LinkId) -> None:
@@ -104,9 +104,7 @@ class Informed(Notified):
         only = self._only(rid) if cause == "flush" else None
         super()._process_pending(rid, cause)
         if only:
-            self._overtaken[rid] = only
-            if len(self._overtaken) > WORDS:
-                del self._overtaken[next(iter(self._overtaken))]
+            self._overtaken.remember(rid, only)
 
     # ---- the new end ------------------------------------------------------------------------------
     def _activate_received(self, route: Path, message: wire.InformedActivate) -> None:
@@ -123,10 +121,8 @@ class Informed(Notified):
     def _word_of(self, rid: LinkId) -> dict[int, tuple[FilterHash, ...]]:
         """The parts of an ACTIVATE that are here; of too many reconfigurations, the one heard of longest ago is
         forgotten."""
-        word = self._words.setdefault(rid, {})
-        self._words.move_to_end(rid)
-        if len(self._words) > WORDS:
-            self._words.popitem(last=False)
+        word = self._words.get(rid, {})
+        self._words.remember(rid, word)
         return word
 
     def _try_words(self, rid: LinkId) -> None:

@@ -14,12 +14,12 @@ that is unknown or no neighbor any more, to all.
 """
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Collection
 from typing import NamedTuple
 
 from node import wire
 from node.ids import LinkId
+from node.memory import Memory, Once
 from node.reconcile import NEW_ENDS, Path, Routing, Surroundings, crossing
 from node.reconcile.timed import Timed
 from node.trees import SUPPLIES_ENDS
@@ -40,9 +40,10 @@ class Notified(Timed):
 
     def __init__(self, around: Surroundings[Routing]) -> None:
         super().__init__(around)
-        self._announced: OrderedDict[LinkId, Replacement] = OrderedDict()  # by the new link
-        self._flushed: OrderedDict[LinkId, None] = OrderedDict()  # by rid: a FLUSH goes through a node once
-        self.link_messages |= {wire.Flush: self._flush_received, wire.SubFlush: self._sub_flush_received}
+        self._announced: Memory[LinkId, Replacement] = Memory(ANNOUNCED)  # by the new link
+        self._flushed: Once[LinkId] = Once(REMEMBERED)  # by rid: a FLUSH goes through a node once
+        self.link_messages[wire.Flush] = self._flush_received
+        self.link_messages[wire.SubFlush] = self._sub_flush_received
 
     def lost(self, link: LinkId) -> None:
         super().lost(link)
@@ -52,9 +53,7 @@ class Notified(Timed):
 
     def replaced(self, rid: LinkId, lost: LinkId, new: LinkId, path: Path | None, role: str) -> None:
         if role in NEW_ENDS:
-            self._announced[new] = Replacement(rid, path)
-            if len(self._announced) > ANNOUNCED:
-                self._announced.popitem(last=False)
+            self._announced.remember(new, Replacement(rid, path))
 
     def gained(self, link: LinkId) -> None:
         """addLinkTo(n, rId); a link that replaces none is added as by timed.py."""
@@ -78,33 +77,26 @@ class Notified(Timed):
     def _send_flush(self, link: LinkId, replacement: Replacement) -> None:
         """[3] at an end of the new link, behind its subscriptions."""
         rid, path = replacement
-        at = crossing(path, link) if path is not None and self._config.flush == "path" else None
+        if path is None or self._config.flush != "path" or crossing(path, link) is None:
+            path = ()
         if link not in self._routing.end_ride():
-            self._channels.send([link], wire.Flush(rid, path if at is not None else ()))
+            self._channels.send([link], wire.Flush(rid, path))
 
     def _flush_received(self, link: LinkId, message: wire.Flush) -> None:
         rid = LinkId(*message.rid)
-        if self._first_flush(rid):
+        if self._flushed.first_time(rid):
             self._spread_flush(rid, message.path, link)  # [4]
             self._process_pending(rid, "flush")  # [5]
 
     def _sub_flush_received(self, link: LinkId, message: wire.SubFlush) -> None:
         rid = LinkId(*message.rid)
-        if not self._first_flush(rid):
+        if not self._flushed.first_time(rid):
             self._routing.subscribed(link, message.filters)
             return
         self._routing.begin_ride(rid)
         self._routing.subscribed(link, message.filters)
         self._spread_flush(rid, (), link, self._routing.end_ride())  # [4]
         self._process_pending(rid, "flush")  # [5]
-
-    def _first_flush(self, rid: LinkId) -> bool:
-        if rid in self._flushed:
-            return False
-        self._flushed[rid] = None
-        if len(self._flushed) > REMEMBERED:
-            self._flushed.popitem(last=False)
-        return True
 
     def _spread_flush(self, rid: LinkId, path: Path, arrival: LinkId | None,
                       ridden: Collection[LinkId] = ()) -> None:

@@ -23,14 +23,18 @@ begun, the links of the path exchange snapshots of all that was told.
 """
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from node import wire
 from node.environment import Timer
+from node.filters import Filter
 from node.ids import LinkId
+from node.memory import Memory
 from node.reconcile import Path, Routing, Surroundings, crossing
 from node.reconcile.informed import Informed
-from node.reconcile.notified import Replacement
+from node.routes import place
+from node.routing.table import FilterHash
 from node.trees import SUPPLIES_PATH
 
 MAX_ADD = 1024  # filters in a REC (schema/messages.toml)
@@ -38,16 +42,23 @@ MAX_BYTES = 40000  # of them, so that REC is one message of a channel
 SUBSTITUTED = 64  # replacements that a far old end remembers
 
 
+class Substitute(NamedTuple):
+    """The link that takes the place of a lost one, and the path between that one's ends."""
+
+    new: LinkId
+    path: Path
+
+
 class Course:
     """A reconfiguration as a broker of its path sees it, while it takes part."""
 
     __slots__ = ("at", "begun", "new", "next", "path", "prev", "rid", "timer", "turn")
 
-    def __init__(self, rid: LinkId, new: LinkId, path: Path, at: int, prev: LinkId | None) -> None:
+    def __init__(self, rid: LinkId, new: LinkId, path: Path, at: int, turn: int, prev: LinkId | None) -> None:
         self.rid, self.new, self.path = rid, new, path
         self.at = at  # of this broker in the path
-        self.turn: int = crossing(path, new)  # of the near new end
-        self.prev = prev  # links toward either end of the path
+        self.turn = turn  # of the near new end
+        self.prev = prev  # links toward either end of the path; None beyond it
         self.next: LinkId | None = None
         self.begun = False  # REC was here
         self.timer: Timer | None = None
@@ -66,8 +77,8 @@ class ReconfigurationPath(Informed):
         super().__init__(around)
         self._course: Course | None = None
         # at a far old end, by rid: what informed.py would do; PATH_REFUSED that overtook the tree's notice
-        self._substituted: dict[LinkId, Replacement] = {}
-        self._refusals: OrderedDict[LinkId, Path] = OrderedDict()
+        self._substituted: Memory[LinkId, Substitute] = Memory(SUBSTITUTED)
+        self._refusals: Memory[LinkId, Path] = Memory(SUBSTITUTED)
         self.link_messages |= {wire.Reserve: self._reserve_received, wire.Reserved: self._reserved_received,
                                wire.Rec: self._rec_received, wire.RecAck: self._rec_ack_received,
                                wire.Broken: self._broken_received}
@@ -85,7 +96,7 @@ class ReconfigurationPath(Informed):
         if course is not None and link in (course.prev, course.next):
             self._break(course, "link", None)
         elif course is not None and link == course.rid and course.last() and not course.begun:
-            self._channels.send([course.prev], wire.Reserved(course.rid, ""))  # it had waited for this
+            self._back(course, wire.Reserved(course.rid, ""))  # it had waited for this
 
     def replaced(self, rid: LinkId, lost: LinkId, new: LinkId, path: Path | None, role: str) -> None:
         """substituteLinkTo(n, RP, rId)"""
@@ -94,9 +105,7 @@ class ReconfigurationPath(Informed):
         elif role == "old_far" and path is not None and self._refusals.pop(rid, None) == path:
             self._fall_back(rid, new, path)
         elif role == "old_far" and path is not None:
-            self._substituted[rid] = Replacement(new, path)
-            if len(self._substituted) > SUBSTITUTED:
-                del self._substituted[next(iter(self._substituted))]
+            self._substituted.remember(rid, Substitute(new, path))
         else:
             if role == "old_near":
                 self._restart(rid)
@@ -117,18 +126,18 @@ class ReconfigurationPath(Informed):
     # ---- reserving the brokers of the path --------------------------------------------------------
     def _initiate(self, rid: LinkId, new: LinkId, path: Path) -> None:
         filters = self._routing.kept(rid)
+        turn = crossing(path, new)
         reason = ""
-        if crossing(path, new) is None or path[0] != self._me:
+        if turn is None or path[0] != self._me:
             reason = "unknown"
         elif len(filters) > MAX_ADD or sum(len(wanted.key) for wanted in filters) > MAX_BYTES:
             reason = "large"
         elif self._course is not None:
             reason = "busy"
-        if reason:
+        if reason or turn is None:
             self._refused(rid, new, path, reason)
-            return
-        course = self._take_part(Course(rid, new, path, 0, None))
-        self._reserve_next(course)
+        else:
+            self._reserve_next(self._take_part(Course(rid, new, path, 0, turn, None)))
 
     def _take_part(self, course: Course) -> Course:
         self._course = course
@@ -144,9 +153,20 @@ class ReconfigurationPath(Informed):
         course.timer = self._env.call_later(
             self._config.path_wait, lambda: self._break(course, "timeout", None))
 
+    def _on(self, course: Course, message: wire.Message) -> None:
+        """Send to the next broker of the path."""
+        if course.next is not None:
+            self._channels.send([course.next], message)
+
+    def _back(self, course: Course, message: wire.Message) -> None:
+        """Send to the broker before this one."""
+        if course.prev is not None:
+            self._channels.send([course.prev], message)
+
     def _leave(self, course: Course) -> None:
         """This broker's part is over; a new link that is told nothing yet waits for ACTIVATE again."""
-        course.timer.cancel()
+        if course.timer is not None:
+            course.timer.cancel()
         if self._course is course:
             self._course = None
         waiting = self._waiting.get(course.new)
@@ -167,19 +187,19 @@ class ReconfigurationPath(Informed):
         if course.next is None:
             self._answer(course, "gone")
         else:
-            self._channels.send([course.next], wire.Reserve(course.rid, course.new, course.path))
+            self._on(course, wire.Reserve(course.rid, course.new, course.path))
 
     def _reserve_received(self, link: LinkId, message: wire.Reserve) -> None:
-        rid, new, path = LinkId(*message.rid), LinkId(*message.new), tuple(message.path)
-        at = path.index(self._me) if self._me in path else 0
+        rid, new, path = LinkId(*message.rid), LinkId(*message.new), message.path
+        at = place(path, self._me, link.far_end(self._me))
         turn = crossing(path, new)
-        if turn is None or at == 0 or len(set(path)) != len(path) or path[at - 1] != link.far_end(self._me) \
+        if turn is None or not at \
                 or (at == turn + 1) != (link == new) or {path[0], path[-1]} != {rid.low, rid.high}:
             self._channels.send([link], wire.Reserved(rid, "unknown"))
         elif self._course is not None:
             self._channels.send([link], wire.Reserved(rid, "busy"))
         else:
-            course = self._take_part(Course(rid, new, path, at, link))
+            course = self._take_part(Course(rid, new, path, at, turn, link))
             if not course.last():
                 self._reserve_next(course)
             elif rid not in self._routing.links:
@@ -190,7 +210,7 @@ class ReconfigurationPath(Informed):
         if refused:
             self._leave(course)
         if course.prev is not None:
-            self._channels.send([course.prev], wire.Reserved(course.rid, refused))
+            self._back(course, wire.Reserved(course.rid, refused))
         elif refused:
             self._refused(course.rid, course.new, course.path, refused)
         else:
@@ -215,9 +235,7 @@ class ReconfigurationPath(Informed):
         rid = LinkId(*message.rid)
         replacement = self._substituted.get(rid)
         if replacement is None:
-            self._refusals[rid] = route
-            if len(self._refusals) > SUBSTITUTED:
-                self._refusals.popitem(last=False)
+            self._refusals.remember(rid, route)
         elif route == replacement.path:
             del self._substituted[rid]
             self._fall_back(rid, *replacement)
@@ -250,18 +268,19 @@ class ReconfigurationPath(Informed):
             if course.at == course.turn + 1:
                 self._rec_over_new_link(course, message.add)
             if not course.last():
-                self._channels.send([course.next], wire.Rec(course.rid, (), ()))  # [5]
+                self._on(course, wire.Rec(course.rid, (), ()))  # [5]
             else:
                 self._rec_at_last(course)
 
-    def _rec_on_head(self, course: Course, add, remove) -> None:
+    def _rec_on_head(self, course: Course, add: Sequence[Filter], remove: Sequence[FilterHash]) -> None:
         """On a dispatcher of the head: Padd is wanted by the next one, Pdel no longer by the previous one."""
-        routing, rid, prev = self._routing, course.rid, course.prev
+        routing, rid, prev, onward = self._routing, course.rid, course.prev, course.next
+        assert onward is not None, "the head does not end the path"
         course.begun = True
         if prev is not None:
             routing.was_assumed(prev, add)
         # with "ignore": also of the new link, whose far end may have given up waiting and told already
-        routing.assume(course.next, add, rid)
+        routing.assume(onward, add, rid)
         if prev is not None:
             routing.erase(prev, remove)  # subTab[n] - Pdel
             routing.prune(prev)
@@ -271,22 +290,22 @@ class ReconfigurationPath(Informed):
             if pending is not None:
                 pending.timer.cancel()
                 self._env.record("unsubscriptions_processed", rid=str(rid), cause="rec")
-        withdrawn = ()
+        withdrawn: tuple[FilterHash, ...] = ()
         if course.at < course.turn:
             # P'del: what only the lost link had wanted there
-            withdrawn = routing.take_withdrawn(course.next, MAX_ADD)
+            withdrawn = routing.take_withdrawn(onward, MAX_ADD)
         routing.flush()
         if course.at == course.turn:
             waiting = self._waiting.pop(course.new, None)
             if waiting is not None:
                 waiting.timer.cancel()
             routing.release(course.new)  # [2]
-        self._channels.send([course.next], wire.Rec(rid, add, withdrawn))  # [1b], [3]
-        routing.mark(course.next)
+        self._channels.send([onward], wire.Rec(rid, tuple(add), withdrawn))  # [1b], [3]
+        routing.mark(onward)
         if prev is not None:
             routing.mark(prev)
 
-    def _rec_over_new_link(self, course: Course, add) -> None:
+    def _rec_over_new_link(self, course: Course, add: Sequence[Filter]) -> None:
         """On the far new end: of Padd, what nobody here wants is unsubscribed [4]; the rest is storedPadd."""
         self._channels.send([course.new], wire.RecAck(course.rid))
         self._routing.was_assumed(course.new, add)
@@ -298,13 +317,13 @@ class ReconfigurationPath(Informed):
         """On the far old end: the lost link's unsubscriptions at last, and FLUSH behind them."""
         self._process_pending(course.rid, "rec")  # [6]
         self._substituted.pop(course.rid, None)
-        self._first_flush(course.rid)
+        self._flushed.first_time(course.rid)
         if course.at == course.turn + 1:
             self._finish(course)  # [7] FLUSH to self
             return
         self._leave(course)
         if self._config.flush == "path":
-            self._channels.send([course.prev], wire.Flush(course.rid, course.path))  # [7]
+            self._back(course, wire.Flush(course.rid, course.path))  # [7]
         else:
             self._spread_flush(course.rid, (), None)  # [7]
 
@@ -330,7 +349,7 @@ class ReconfigurationPath(Informed):
         if course is None or course.rid != message.rid or course.next != link or not course.begun:
             super()._flush_received(link, message)
         elif course.at == course.turn + 1:
-            self._first_flush(course.rid)
+            self._flushed.first_time(course.rid)
             self._finish(course)
         else:
             super()._flush_received(link, message)
@@ -359,7 +378,7 @@ class ReconfigurationPath(Informed):
             return
         self._env.record("path_broken", rid=str(course.rid), begun=course.begun, reason=reason)
         self._leave(course)
-        links = [link for link in (course.prev, course.next) if link in self._routing.links]
+        links = [link for link in (course.prev, course.next) if link is not None and link in self._routing.links]
         onward = [link for link in links if link != teller]
         if onward:
             self._channels.send(onward, wire.Broken(course.rid, course.begun))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from node import wire
+from node.event import AnyEvent
 from node.filters import Filter
 from node.ids import LinkId
 from node.routing.duplicates import SeenEvents
@@ -47,8 +47,8 @@ class Recovery(Protocol):
     def start(self) -> None:
         """This life begins: gossip rounds run from here on."""
 
-    def passing(self, event: wire.Message, arrival: LinkId | None,
-                clients: list[str]) -> tuple[wire.Message, list[str]]:
+    def passing(self, event: AnyEvent, arrival: LinkId | None,
+                clients: list[str]) -> tuple[AnyEvent, list[str]]:
         """An event on its way through this node, once: published here (`arrival` None) or come over a tree link for
         the first time; `clients` are the local ones that it goes to. What to send on in its place (tagged at its
         source, its route one longer elsewhere), and to whom of them to deliver: nobody if it was recovered before."""

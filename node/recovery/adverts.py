@@ -9,7 +9,8 @@ because the event may have been lost. Counters spread hop by hop, and only along
 from __future__ import annotations
 
 from node import wire
-from node.ids import LinkId
+from node.environment import Timer
+from node.ids import Epoch, LinkId, NodeId
 from node.recovery.counters import Counter, Numbers
 from node.routing.table import SubscriptionTable
 from node.seams import Channels, Host
@@ -28,7 +29,7 @@ class Adverts:
         self._table = table
         self._numbers = numbers
         self._due: dict[LinkId, dict[Counter, None]] = {}
-        self._timer = None
+        self._timer: Timer | None = None
         self._timer_at = 0.0
 
     def told(self, link: LinkId, key: bytes) -> None:
@@ -59,7 +60,7 @@ class Adverts:
         due, self._due = self._due, {}
         for link, counters in due.items():
             wanted = self._table.filters_of(link)  # nothing, once the link is lost
-            left = [counter for counter in counters if counter[0] in wanted and self._numbers.get(counter) is not None]
+            left = [counter for counter in counters if counter[0] in wanted]
             for _ in range(MESSAGES):
                 left = self._send_some(link, left)
             if left:
@@ -71,14 +72,18 @@ class Adverts:
         """One message with the first of these that it has room for; the others."""
         if not counters:
             return []
-        groups: dict[bytes, list[tuple]] = {}
+        groups: dict[bytes, list[tuple[NodeId, Epoch, int]]] = {}
         left, room = [], ENTRIES
         for counter in counters:
             key, source, epoch = counter
+            number = self._numbers.get(counter)
+            if number is None:
+                continue
             if room == 0 or (key not in groups and len(groups) == FILTERS) or len(groups.get(key, ())) == SOURCES:
                 left.append(counter)
                 continue
             room -= 1
-            groups.setdefault(key, []).append((source, epoch, self._numbers.get(counter)))
-        self._channels.send([link], wire.Counters(tuple((key, tuple(rows)) for key, rows in groups.items())))
+            groups.setdefault(key, []).append((source, epoch, number))
+        if groups:
+            self._channels.send([link], wire.Counters(tuple((key, tuple(rows)) for key, rows in groups.items())))
         return left

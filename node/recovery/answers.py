@@ -5,10 +5,12 @@ for the same thing again and again is served no faster than this: the relay carr
 """
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 
 from node import wire
+from node.event import AnyEvent, id_of
 from node.ids import EventId, NodeId
+from node.memory import Memory
 from node.recovery.cache import size_of
 from node.seams import Host, OffTree
 
@@ -24,23 +26,20 @@ class Answers:
         self._env = station.env
         self._interval = station.config.gossip_interval  # s
         self._courier = courier
-        self._waiting: deque[tuple[tuple[NodeId, ...], wire.Message]] = deque()
-        self._given: OrderedDict[tuple[NodeId, EventId], float] = OrderedDict()
+        self._waiting: deque[tuple[tuple[NodeId, ...], AnyEvent]] = deque()
+        self._given: Memory[tuple[NodeId, EventId], float] = Memory(REMEMBERED)
         self._running = False
 
-    def put(self, route: tuple[NodeId, ...], event: wire.Message) -> None:
+    def put(self, route: tuple[NodeId, ...], event: AnyEvent) -> None:
         """Send an event along the route, this node's id first. What went there less than a gossip interval ago,
         and what finds no room, is not sent."""
-        now, key = self._env.now(), (route[-1], EventId(*event[:3]))
+        now, key = self._env.now(), (route[-1], id_of(event))
         if now - self._given.get(key, -self._interval) < self._interval:
             return
         if len(self._waiting) >= WAITING:
             self._station.dropped("flooded")
             return
-        self._given[key] = now
-        self._given.move_to_end(key)
-        if len(self._given) > REMEMBERED:
-            self._given.popitem(last=False)
+        self._given.remember(key, now)
         self._waiting.append((route, event))
         if not self._running:
             self._running = True

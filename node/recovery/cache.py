@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable
 from random import Random
 
 from node import wire
+from node.event import AnyEvent, id_of
 from node.filters import Filter
 from node.ids import Epoch, EventId, NodeId
+from node.memory import Memory
 
 ENTRY = 200  # bytes that the cache itself takes for an event, counted in
 COUNTER = 13  # bytes of a filter's hash and number
@@ -21,7 +23,7 @@ SCANS = 1024  # filters whose events are remembered
 Number = tuple[bytes, NodeId, Epoch, int]  # filter's hash, source, its epoch, number among its events for the filter
 
 
-def size_of(event: wire.Message) -> int:
+def size_of(event: AnyEvent) -> int:
     """Bytes that an event takes in a cache, about."""
     size = ENTRY + len(event.payload)
     for name, value in event.attributes.items():
@@ -39,11 +41,11 @@ class Cache:
         self._most, self._lifetime = most, lifetime
         self._now = now
         # event, bytes, since, serial
-        self._entries: OrderedDict[EventId, tuple[wire.Message, int, float, int]] = OrderedDict()
+        self._entries: OrderedDict[EventId, tuple[AnyEvent, int, float, int]] = OrderedDict()
         self._numbered: dict[Number, EventId] = {}
         self._others = _Pool(eviction, chance)  # neither published nor subscribed here: they go first
         self._ours = _Pool(eviction, chance)
-        self._scans: OrderedDict[bytes, tuple[int, dict[EventId, None]]] = OrderedDict()
+        self._scans: Memory[bytes, tuple[int, dict[EventId, None]]] = Memory(SCANS)
         self._serial = 0
         self.bytes = 0
 
@@ -51,9 +53,9 @@ class Cache:
         self._expire()
         return len(self._entries)
 
-    def add(self, event: wire.Message, ours: bool) -> None:
+    def add(self, event: AnyEvent, ours: bool) -> None:
         """Keep an event; `ours` when it was published here or a local client wants it."""
-        name, size = EventId(*event[:3]), size_of(event)
+        name, size = id_of(event), size_of(event)
         if name in self._entries or size > self._most:
             return
         self._expire()
@@ -68,12 +70,12 @@ class Cache:
         for number in _numbers(event):
             self._numbered[number] = name
 
-    def get(self, name: EventId) -> wire.Message | None:
+    def get(self, name: EventId) -> AnyEvent | None:
         self._expire()
         entry = self._entries.get(name)
         return entry[0] if entry is not None else None
 
-    def numbered(self, number: Number) -> wire.Message | None:
+    def numbered(self, number: Number) -> AnyEvent | None:
         """The event that carries this number."""
         name = self._numbered.get(number)
         return self.get(name) if name is not None else None
@@ -81,7 +83,7 @@ class Cache:
     def matching(self, wanted: Filter) -> list[EventId]:
         """Of all events that match, the oldest first. Each event is held against each filter once only."""
         self._expire()
-        before, found = self._scans.pop(wanted.hash, (0, {}))
+        before, found = self._scans.get(wanted.hash, (0, {}))
         fresh = []
         for name in reversed(self._entries):
             event, _, _, serial = self._entries[name]
@@ -92,9 +94,7 @@ class Cache:
         # an event that went and came again since then is among the fresh ones
         found = {name: None for name in found if (entry := self._entries.get(name)) and entry[3] <= before}
         found |= dict.fromkeys(reversed(fresh))
-        self._scans[wanted.hash] = self._serial, found
-        if len(self._scans) > SCANS:
-            self._scans.popitem(last=False)
+        self._scans.remember(wanted.hash, (self._serial, found))
         return list(found)
 
     def _expire(self) -> None:
@@ -115,7 +115,7 @@ class Cache:
                 del self._numbered[number]
 
 
-def _numbers(event: wire.Message) -> Iterable[Number]:
+def _numbers(event: AnyEvent) -> Iterable[Number]:
     if type(event) is not wire.TaggedEvent:
         return ()
     return [(key, event.source, event.epoch, number) for key, number in event.counters]

@@ -11,10 +11,11 @@ forgotten and begins again never goes back.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from node.filters import Filter
+from node.filters import Attributes, Filter
 from node.ids import Epoch, NodeId
+from node.memory import Memory
 
 ATTACHED = 16  # numbers of one event (schema/messages.toml)
 COUNTED = 8192  # filters that a source counts
@@ -31,25 +32,23 @@ class Published:
     def __init__(self, lifetime: float, now: Callable[[], float]) -> None:
         """`lifetime`: s that a withdrawn filter is counted."""
         self._lifetime, self._now = lifetime, now
-        self._numbers: OrderedDict[bytes, int] = OrderedDict()
-        self._withdrawn: dict[bytes, tuple[Filter, float]] = {}  # the earliest first
+        self._numbers: Memory[bytes, int] = Memory(COUNTED)
+        self._withdrawn: Memory[bytes, tuple[Filter, float]] = Memory(WITHDRAWN)  # the earliest first
         self._count = 0
 
     def current(self, key: bytes) -> int:
         """The number of the last event for this filter."""
-        number = self._numbers.setdefault(key, self._count)
-        if len(self._numbers) > COUNTED:
-            self._numbers.popitem(last=False)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._count
+            self._numbers.remember(key, number)
         return number
 
     def withdrawn(self, wanted: Filter) -> None:
         """The filter has left the table, or a part of it."""
-        self._withdrawn.pop(wanted.hash, None)
-        self._withdrawn[wanted.hash] = wanted, self._now() + self._lifetime
-        if len(self._withdrawn) > WITHDRAWN:
-            del self._withdrawn[next(iter(self._withdrawn))]
+        self._withdrawn.remember(wanted.hash, (wanted, self._now() + self._lifetime))
 
-    def attach(self, sequence: int, attributes: Mapping[str, object], live: list[bytes]) -> tuple[tuple[bytes, int], ...]:
+    def attach(self, sequence: int, attributes: Attributes, live: list[bytes]) -> tuple[tuple[bytes, int], ...]:
         """Count an event; `live`: hashes of the filters that it matches and that are in the table. Of more than fit
         some are counted, others with the next event."""
         now = self._now()
@@ -63,8 +62,7 @@ class Published:
         counters = []
         for key in keys:
             number = self.current(key) + 1
-            self._numbers[key] = number
-            self._numbers.move_to_end(key)
+            self._numbers.remember(key, number)
             counters.append((key, number))
         self._count = sequence
         return tuple(counters)

@@ -8,6 +8,8 @@ nothing goes in a circle; a round that has nothing to say sends nothing; an answ
 from __future__ import annotations
 
 from node import wire
+from node.environment import Timer
+from node.event import AnyEvent, id_of
 from node.filters import Filter, covers
 from node.ids import EventId, LinkId, NodeId
 from node.recovery import Surroundings
@@ -15,8 +17,10 @@ from node.recovery.answers import Answers
 from node.recovery.cache import Cache
 from node.recovery.digest import Digest, too_large
 from node.recovery.interval import Interval
+from node.routes import Route, has_come
 from node.routing.duplicates import SeenEvents
-from node.seams import LinkMessages, Route, RoutedMessages
+from node.routing.table import Hop
+from node.seams import LinkMessages, RoutedMessages
 
 FARTHEST = 64  # ids in a route (schema/messages.toml)
 HANDLED = 256  # messages of one neighbor in a gossip interval; more are turned away
@@ -37,7 +41,7 @@ class Gossip:
         self._answers = Answers(self._station, self._courier)
         self._recovered = SeenEvents()  # apart from what the tree brought: that must be passed on whatever was recovered
         self._interval = Interval(config.gossip_interval, config.gossip_adaptive, env.random)
-        self._timer = None
+        self._timer: Timer | None = None
         self._useful = False  # something was missing, here or elsewhere, since the last round
         self._handled: dict[NodeId, int] = {}  # by direct sender, of whom there are as many as neighbors
         self._handled_since = 0.0
@@ -66,7 +70,7 @@ class Gossip:
         raise NotImplementedError
 
     # ---- what the routing tells; a pull has more to do in them -----------------------------------------
-    def passing(self, event: wire.Message, arrival: LinkId | None, clients: list[str]) -> tuple[wire.Message, list[str]]:
+    def passing(self, event: AnyEvent, arrival: LinkId | None, clients: list[str]) -> tuple[AnyEvent, list[str]]:
         self.cache.add(event, arrival is None or bool(clients))
         return event, self._not_recovered(event, arrival, clients)
 
@@ -74,10 +78,10 @@ class Gossip:
     def withdrawn(self, wanted: Filter) -> None: ...
     def unsubscribed(self, key: bytes) -> None: ...
 
-    def _not_recovered(self, event: wire.Message, arrival: LinkId | None, clients: list[str]) -> list[str]:
+    def _not_recovered(self, event: AnyEvent, arrival: LinkId | None, clients: list[str]) -> list[str]:
         """The clients, unless they have had this event from a cache."""
         if clients and self._recovered.contains(*event[:3]):
-            self._env.record("duplicate", event=str(EventId(*event[:3])), link=str(arrival))
+            self._env.record("duplicate", event=str(id_of(event)), link=str(arrival))
             return []
         return clients
 
@@ -94,9 +98,9 @@ class Gossip:
         first = links[int(self._chance.random() * len(links))]
         return [link for link in links if link is first or self._chance.random() < 0.5]
 
-    def _hops(self, key: bytes) -> list:
+    def _hops(self, key: bytes) -> list[Hop]:
         table = self._table
-        hops = list(table.hops_of(key))
+        hops: list[Hop] = list(table.hops_of(key))
         if self._config.forwarding == "covering" and hops:
             # what a filter covers was not told where that filter was, so its events are to be had under its name
             wanted = table.filter(key)
@@ -106,7 +110,7 @@ class Gossip:
 
     def came_well(self, link: LinkId, route: Route, digest: Digest) -> bool:
         """Whether gossip from this link may be listened to; what may not is counted."""
-        if not route or route[-1] != link.far_end(self._me) or self._me in route or len(set(route)) != len(route):
+        if not has_come(route, self._me, link.far_end(self._me)):
             self._station.dropped("bad_route")
             return False
         return self.in_bounds(route[-1], digest)
@@ -135,22 +139,22 @@ class Gossip:
         """isReceived of figure 2."""
         return self._seen.contains(*name) or self._recovered.contains(*name)
 
-    def answer(self, route: Route, event: wire.Message) -> None:
+    def answer(self, route: Route, event: AnyEvent) -> None:
         """Send a cached event along a route, this node's id first."""
         self.busy()
         self._answers.put(route, event)
 
-    def asked_for(self, event: wire.Message) -> tuple[float, int] | None:
+    def asked_for(self, event: AnyEvent) -> tuple[float, int] | None:
         """Since when an event was missed and how many rounds asked for it; None if none did."""
         raise NotImplementedError
 
     def _answered(self, route: Route, message: wire.GossipAnswer) -> None:
         event = message.event
-        if type(event) not in wire.EVENTS:
+        if not isinstance(event, (wire.Event, wire.TaggedEvent)):
             self._station.dropped("misplaced")
             return
         asked = self.asked_for(event)
-        name = EventId(*event[:3])
+        name = id_of(event)
         if self.has_received(name):
             self._station.dropped("late")
         elif asked is None:

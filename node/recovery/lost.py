@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from node.ids import Epoch, NodeId
 from node.recovery.cache import Number
@@ -22,7 +23,7 @@ class Lost:
         """`patience`: s that an entry is kept."""
         self._patience, self._now = patience, now
         # since, rounds; oldest first. A plain dict that loses its first entries is slow to find the next one
-        self._entries: OrderedDict[Number, list] = OrderedDict()
+        self._entries: OrderedDict[Number, list[Any]] = OrderedDict()
         self.given_up = 0
 
     def __len__(self) -> int:

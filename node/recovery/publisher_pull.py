@@ -6,13 +6,13 @@ digest, as the paper's text has it ("by the first dispatcher holding the desired
 """
 from __future__ import annotations
 
-from collections import OrderedDict
-
 from node import wire
 from node.ids import NodeId
+from node.memory import Memory
 from node.recovery import Surroundings
 from node.recovery.digest import grouped, items
 from node.recovery.pull import Pull
+from node.routes import place
 
 SOURCES = 1024  # to which a route is known
 
@@ -22,14 +22,11 @@ class PublisherPull(Pull):
 
     def __init__(self, around: Surroundings) -> None:
         super().__init__(around)
-        self._routes: OrderedDict[NodeId, tuple[NodeId, ...]] = OrderedDict()  # from here to the source
+        self._routes: Memory[NodeId, tuple[NodeId, ...]] = Memory(SOURCES)  # from here to the source
         self.routed_messages |= {wire.PublisherPull: self._pull_received}
 
     def learned(self, source: NodeId, route: tuple[NodeId, ...]) -> None:
-        self._routes[source] = (self._me, *route[::-1])
-        self._routes.move_to_end(source)
-        if len(self._routes) > SOURCES:
-            self._routes.popitem(last=False)
+        self._routes.remember(source, (self._me, *route[::-1]))
 
     def start_round(self) -> bool:
         # startGossipRound: a publisher, of those with lost events and a route
@@ -46,8 +43,8 @@ class PublisherPull(Pull):
     def _pull_received(self, hop: tuple[NodeId, ...], message: wire.PublisherPull) -> None:
         # handleGossipMsg
         route = message.route
-        at = route.index(self._me) if self._me in route else 0
-        if at == 0 or route[at - 1] != hop[0] or len(set(route)) != len(route):
+        at = place(route, self._me, hop[0])
+        if not at:
             self._station.dropped("bad_route")
             return
         if not self.in_bounds(hop[0], message.lost):

@@ -7,6 +7,7 @@ lost meanwhile (the paper's footnote 6).
 from __future__ import annotations
 
 from node import wire
+from node.event import AnyEvent
 from node.filters import Filter
 from node.ids import LinkId
 from node.recovery import Surroundings
@@ -15,6 +16,7 @@ from node.recovery.cache import Number
 from node.recovery.counters import Counter, Numbers, Published
 from node.recovery.gossip import FARTHEST, Gossip
 from node.recovery.lost import Lost
+from node.routes import has_come
 
 NOTICED = 1024  # losses by one message, and those of one counter more
 
@@ -34,7 +36,7 @@ class Pull(Gossip):
         self.link_messages |= {wire.Counters: self._counters_received}
 
     # ---- events on their way -----------------------------------------------------------------------
-    def passing(self, event: wire.Message, arrival: LinkId | None, clients: list[str]) -> tuple[wire.Message, list[str]]:
+    def passing(self, event: AnyEvent, arrival: LinkId | None, clients: list[str]) -> tuple[AnyEvent, list[str]]:
         if arrival is None:
             if event.source == self._me:  # a device's are counted by no broker: the next one would count anew
                 event = self._tagged(event)
@@ -45,7 +47,7 @@ class Pull(Gossip):
                        arrival is None or bool(clients))
         return event, self._not_recovered(event, arrival, clients)
 
-    def _tagged(self, event: wire.Message) -> wire.TaggedEvent:
+    def _tagged(self, event: AnyEvent) -> wire.TaggedEvent:
         """An event of this node with the numbers that others will miss it by."""
         table = self._table
         live = [key for key in table.matching(event.attributes)
@@ -60,8 +62,7 @@ class Pull(Gossip):
         route = event.route
         if not route:
             return event
-        if (route[0] != event.source or route[-1] != arrival.far_end(self._me) or self._me in route
-                or len(set(route)) != len(route)):
+        if route[0] != event.source or not has_come(route, self._me, arrival.far_end(self._me)):
             self._station.dropped("bad_route")
             return event._replace(route=())
         if len(route) < FARTHEST:
@@ -128,7 +129,7 @@ class Pull(Gossip):
         self._expected.forget(key)
         self.lost.forget(key)
 
-    def asked_for(self, event: wire.Message) -> tuple[float, int] | None:
+    def asked_for(self, event: AnyEvent) -> tuple[float, int] | None:
         if type(event) is not wire.TaggedEvent:
             return None
         found = self.lost.found(_numbers(event))

@@ -6,13 +6,15 @@ their identifiers, and who lacks them asks. The names of the figure's actions ar
 from __future__ import annotations
 
 from collections import OrderedDict
+from typing import Any
 
 from node import wire
+from node.event import AnyEvent, id_of
 from node.ids import EventId, LinkId
 from node.recovery import Surroundings
 from node.recovery.digest import chosen, grouped, items
 from node.recovery.gossip import Gossip
-from node.seams import Route
+from node.routes import Route
 
 DRAWS = 8  # patterns tried in a round until one has cached events and a subscriber elsewhere
 REMEMBERED = 4096  # events asked for
@@ -21,7 +23,7 @@ REMEMBERED = 4096  # events asked for
 class Push(Gossip):
     def __init__(self, around: Surroundings) -> None:
         super().__init__(around)
-        self._missed: OrderedDict[EventId, list] = OrderedDict()  # since, gossip messages that named it, asked at
+        self._missed: OrderedDict[EventId, list[Any]] = OrderedDict()  # since, gossip messages that named it, asked at
         self.link_messages |= {wire.PushGossip: self._gossip_received}
         self.routed_messages |= {wire.GossipRequest: self._request_received}
 
@@ -77,8 +79,8 @@ class Push(Gossip):
             self._missed.popitem(last=False)
         return wanted
 
-    def asked_for(self, event: wire.Message) -> tuple[float, int] | None:
-        entry = self._missed.pop(EventId(*event[:3]), None)
+    def asked_for(self, event: AnyEvent) -> tuple[float, int] | None:
+        entry = self._missed.pop(id_of(event), None)
         if entry is None or self._env.now() - entry[2] > self._config.lost_patience:
             return None
         return entry[0], entry[1]

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from node import wire
+from node.event import id_of
 from node.ids import EventId
 
 ON_THE_AIR = 16384  # bytes handed to a channel and not acknowledged, before more are
@@ -31,10 +32,6 @@ class Entry:
         self.late = late
         self.serial = 0  # 0: not sent so far
         self.end = 0
-
-
-def name(event: wire.Event) -> EventId:
-    return EventId(event.source, event.epoch, event.sequence)
 
 
 class Buffer:
@@ -61,7 +58,7 @@ class Buffer:
         while self._entries and self.bytes + entry.size > self._most and self._sent < len(self._entries):
             self._drop(self._sent, "bytes")
         if self.bytes + entry.size > self._most or entry.size > LARGEST:
-            self._dropped(name(event), "bytes")
+            self._dropped(id_of(event), "bytes")
             return
         self._entries.append(entry)
         self.bytes += entry.size
@@ -99,7 +96,7 @@ class Buffer:
     def trim(self, serial: int) -> None:
         """The far end had all up to this number of those that were sent; later numbers are void."""
         self.rewind()
-        kept = deque()
+        kept: deque[Entry] = deque()
         for entry in self._entries:
             if 0 < entry.serial <= serial:
                 self.bytes -= entry.size
@@ -111,13 +108,13 @@ class Buffer:
     def put_before(self, earlier: Iterable[wire.Event], now: float) -> int:
         """Merge with what came earlier, each event once, those of one publisher in order; how many were there
         twice. Nothing must be on the air."""
-        waits = {name(entry.event): (entry.since, entry.late) for entry in self._entries}
+        waits = {id_of(entry.event): (entry.since, entry.late) for entry in self._entries}
         both = [*earlier, *self.events()]
-        events = {name(event): event for event in both}
+        events = {id_of(event): event for event in both}
         self._entries.clear()
         self.bytes = 0
         for event in in_order(list(events.values())):
-            self.add(event, *waits.get(name(event), (now, False)))
+            self.add(event, *waits.get(id_of(event), (now, False)))
         return len(both) - len(events)
 
     def clear(self) -> list[wire.Event]:
@@ -131,7 +128,7 @@ class Buffer:
         entry = self._entries[place]
         del self._entries[place]
         self.bytes -= entry.size
-        self._dropped(name(entry.event), why)
+        self._dropped(id_of(entry.event), why)
 
 
 def in_order(events: list[wire.Event]) -> list[wire.Event]:
@@ -139,5 +136,5 @@ def in_order(events: list[wire.Event]) -> list[wire.Event]:
     of: dict[int, list[wire.Event]] = {}
     for event in events:
         of.setdefault(event.source, []).append(event)
-    following = {source: iter(sorted(own, key=name)) for source, own in of.items()}
+    following = {source: iter(sorted(own, key=id_of)) for source, own in of.items()}
     return [next(following[event.source]) for event in events]

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from random import SystemRandom
-from typing import Any, Self
+from typing import Self, TypeVar
 
 import trio
 
@@ -28,8 +28,9 @@ from node import daemon, wire
 from node.client import WAITING, ClientError, Received
 from node.clients import ClientError as Refused
 from node.config import NodeConfig
+from node.event import id_of
 from node.filters import FilterError
-from node.ids import EventId, NodeId
+from node.ids import NodeId
 from node.roaming.device import Device
 from node.roaming.proofs import KEY_BYTES
 from node.settings import Settings
@@ -38,6 +39,7 @@ from node.shell.epoch import next_epoch
 from node.shell.locks import Lock
 from node.shell.radio import Radio
 
+T = TypeVar("T")
 NAME = "app"  # of the one client of this device, in its records
 
 
@@ -191,7 +193,7 @@ class RoamingClient:
 
     def _deliver(self, event: wire.Event, recovered: bool = False) -> bool:
         try:
-            self._events.put_nowait(Received(str(EventId(event.source, event.epoch, event.sequence)),
+            self._events.put_nowait(Received(str(id_of(event)),
                                              dict(event.attributes), event.payload, event.hops, event.published,
                                              recovered))
         except queue.Full:
@@ -199,9 +201,9 @@ class RoamingClient:
             return False
         return True
 
-    def _do(self, what: Callable[[], Any]) -> Any:
+    def _do(self, what: Callable[[], T]) -> T:
         """One input of the device, in its thread."""
-        def input_() -> Any:
+        def input_() -> T:
             self._port.tick()
             return what()
 

@@ -8,19 +8,23 @@ that come, once, and sends what they publish, once, when it is attached.
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from enum import auto
+from typing import Any
 
 from node import wire
 from node.clients import Clients, Deliver
 from node.config import NodeConfig
 from node.environment import Environment
+from node.event import id_of
 from node.filters import Filter
 from node.ids import Epoch, EventId, LinkId, NodeId, Peer
 from node.links import Links
 from node.roaming.beacons import Beacons
-from node.roaming.buffer import name
 from node.roaming.question import Question
 from node.roaming.uplink import Uplink
+from node.seams import HopMessages
+from node.state import Changes, State, changed
 from node.station import Decode, Station
 
 HOLDERS = 8  # brokers that may hold events for this device
@@ -28,20 +32,58 @@ ASK_WAITS = (0.05, 0.1, 0.2, 0.4)  # s for the answer to each ATTACH
 LEAVE_WAITS = (0.05, 0.1)  # s for the answer to each MOVE_OUT but the last
 
 
+class Phase(State):
+    """Of one turn at one broker."""
+
+    ASKING = auto()  # ATTACH is out
+    ATTACHED = auto()  # the channel is open
+    SERVED = auto()  # READY came
+    LEAVING = auto()  # the channel is closed, MOVE_OUT is out
+    OVER = auto()
+
+
+CHANGES: Changes[Phase] = {
+    Phase.ASKING: {Phase.ATTACHED, Phase.OVER},  # refused, unanswered, or moved out meanwhile
+    Phase.ATTACHED: {Phase.SERVED, Phase.LEAVING, Phase.OVER},
+    Phase.SERVED: {Phase.LEAVING, Phase.OVER},
+    Phase.LEAVING: {Phase.OVER},
+    Phase.OVER: set(),
+}
+
+
+class Holding:
+    """A broker that may hold events for this device."""
+
+    __slots__ = ("broker", "had", "session")
+
+    def __init__(self, broker: NodeId, session: int) -> None:
+        self.broker = broker
+        self.session = session
+        self.had = 0  # serial of the last event had
+
+
 class Attachment:
-    """One turn at one broker: asking it, attached (`link` is set), served (`ready`), or leaving."""
+    """One turn at one broker."""
 
-    __slots__ = ("broker", "holder", "link", "nonce", "ready", "since", "tries", "turn")
+    __slots__ = ("broker", "holding", "link", "nonce", "phase", "since", "tries", "turn")
 
-    def __init__(self, broker: Peer, turn: int, nonce: int, now: float) -> None:
+    def __init__(self, broker: Peer, turn: int, nonce: int, link: LinkId, now: float) -> None:
         self.broker = broker
         self.turn = turn
         self.nonce = nonce
+        self.link = link
+        self.phase = Phase.ASKING
         self.tries = 0
-        self.link: LinkId | None = None
-        self.holder: list[int] = []  # our entry of its broker, once attached
-        self.ready = False
+        self.holding = Holding(broker.node, 0)  # as the broker names it, once attached
         self.since = now
+
+    def enter(self, phase: Phase) -> None:
+        self.phase = changed(CHANGES, self.phase, phase)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its channel is."""
+        return self.phase in (Phase.ATTACHED, Phase.SERVED)
 
 
 class Nobody:
@@ -69,11 +111,13 @@ class Device:
         self._question = Question(config, env, self._beacons, self.station.unicast, self._unanswered)
         self._at: Attachment | None = None
         self._turn = 0
-        self._holders: list[list[int]] = []  # [broker, session, serial of the last event had], earliest first
+        self._holders: list[Holding] = []  # earliest first
         self._left_at: float | None = None
-        self._hop = {**self.links.hop_messages, wire.Hello: self._beacons.hello, wire.Attached: self._attached,
-                     wire.MovedOut: self._moved_out, wire.Served: self._question.answered}
-        self._link = {wire.Ready: self._ready, wire.Settled: self._settled, wire.HandOut: self._handed_out}
+        self._hop: HopMessages = {
+            **self.links.hop_messages, wire.Hello: self._beacons.hello, wire.Attached: self._attached,
+            wire.MovedOut: self._moved_out, wire.Served: self._question.answered}
+        self._link: dict[type[wire.Message], Callable[[Attachment, Any], None]] = {
+            wire.Ready: self._ready, wire.Settled: self._settled, wire.HandOut: self._handed_out}
 
     # ---- inputs ---------------------------------------------------------------------------
     def start(self) -> None:
@@ -86,9 +130,9 @@ class Device:
         """End this life in order: the broker is told that the device does not come back."""
         if not self.station.running:
             return
-        if self._at is not None and self._at.link is not None:
+        if self._at is not None and self._at.is_open:
             self.station.unicast(self._at.broker.node, wire.MoveOut(self._at.nonce, True))
-            self._leave("stopped", announced=True)
+            self._leave(self._at, Phase.OVER, "stopped", announced=True)
         self.uplink.stop()
         self.station.stop()
 
@@ -128,10 +172,10 @@ class Device:
     def move_out(self) -> None:
         """The device goes away, by its program's will: its broker keeps what comes until `move_in` somewhere."""
         self._resting = True
-        if self._at is not None and self._at.link is not None:
-            self._say_goodbye("asked")
+        if self._at is not None and self._at.is_open:
+            self._say_goodbye(self._at, "asked")
         elif self._at is not None:
-            self._at = None
+            self._end(self._at)
 
     def move_in(self) -> None:
         """Attach again, to whom is heard best."""
@@ -140,7 +184,7 @@ class Device:
     @property
     def broker(self) -> NodeId | None:
         """To whom it is attached; None if to nobody."""
-        return None if self._at is None or self._at.link is None else self._at.broker.node
+        return None if self._at is None or not self._at.is_open else self._at.broker.node
 
     @property
     def unsent(self) -> int:
@@ -149,22 +193,23 @@ class Device:
 
     # ---- notices of the channels and of the uplink ------------------------------------------------------------------
     def link_message(self, link: LinkId, message: wire.Message) -> None:
-        handler = self._link.get(type(message))
-        if handler is None or self._at is None or self._at.link != link:
+        handler, at = self._link.get(type(message)), self._at
+        if handler is None or at is None or not at.is_open or at.link != link:
             self.station.dropped("misplaced")
         else:
-            handler(message)
+            handler(at, message)
 
     def link_failed(self, link: LinkId, reason: str) -> None:
-        if self._at is not None and self._at.link == link:
+        at = self._at
+        if at is not None and at.is_open and at.link == link:
             if reason == "channel":
-                self._beacons.bar(self._at.broker.node)
-            self._leave(reason)
+                self._beacons.bar(at.broker.node)
+            self._leave(at, Phase.OVER, reason)
 
     def link_pending(self, link: LinkId) -> bool:
         """Data may come before the answer that opens the channel."""
         at = self._at
-        return at is not None and at.link is None and link == LinkId.between(self.me.node, at.broker.node, at.nonce)
+        return at is not None and not at.is_open and link == at.link
 
     def link_heard(self, link: LinkId) -> None:
         """The broker sends it again once the answer is here."""
@@ -178,14 +223,14 @@ class Device:
         self.env.call_later(self.config.hello_interval / 2, self._look)
         self.uplink.expire()
         at = self._at
-        if at is not None and at.link is not None:
+        if at is not None and at.is_open:
             life = self._beacons.life_of(at.broker.node)
             if life is None:
-                self._leave("silent")
+                self._leave(at, Phase.OVER, "silent")
             elif life != at.broker:
-                self._leave("restarted")
+                self._leave(at, Phase.OVER, "restarted")
             elif self._beacons.better(at.broker.node) is not None:
-                self._say_goodbye("better")
+                self._say_goodbye(at, "better")
                 return
             else:
                 self._question.look()
@@ -200,93 +245,101 @@ class Device:
 
     def _ask(self, broker: Peer) -> None:
         self._turn += 1
-        self._at = Attachment(broker, self._turn, self.env.random.getrandbits(32), self.env.now())
+        nonce = self.env.random.getrandbits(32)
+        link = LinkId.between(self.me.node, broker.node, nonce)
+        self._at = Attachment(broker, self._turn, nonce, link, self.env.now())
         self._ask_again(self._at)
 
     def _ask_again(self, at: Attachment) -> None:
-        if self._at is not at or at.link is not None:
+        if self._at is not at or at.phase is not Phase.ASKING:
             return
         if at.tries == len(ASK_WAITS):
             self._beacons.bar(at.broker.node)
-            self._at = None
+            self._end(at)
             return
         wait = ASK_WAITS[at.tries] * self.env.random.uniform(0.85, 1.15)
         at.tries += 1
-        self.station.unicast(at.broker.node, wire.Attach(at.nonce, at.turn, self._key, tuple(map(tuple, self._holders))))
+        holders = tuple((one.broker, one.session, one.had) for one in self._holders)
+        self.station.unicast(at.broker.node, wire.Attach(at.nonce, at.turn, self._key, holders))
         self.env.call_later(wait, lambda: self._ask_again(at))
 
     def _attached(self, sender: Peer, message: wire.Attached) -> None:
         at = self._at
-        if at is None or at.link is not None or (sender, message.nonce) != (at.broker, at.nonce):
+        if at is None or at.phase is not Phase.ASKING or (sender, message.nonce) != (at.broker, at.nonce):
             return  # the answer to a repetition, or to what is over
         if message.refused:
             self.station.dropped("refused")
             self._beacons.bar(sender.node)
-            self._at = None
+            self._end(at)
             return
         self._beacons.serves(sender.node)
-        at.holder = next((h for h in self._holders if h[:2] == [sender.node, message.session]),
-                         [sender.node, message.session, 0])
-        before = [h[0] for h in self._holders if h is not at.holder]
-        self._holders = [*(h for h in self._holders if h is not at.holder), at.holder][-HOLDERS:]
-        at.link = LinkId.between(self.me.node, sender.node, at.nonce)
+        name_of = sender.node, message.session
+        at.holding = next((one for one in self._holders if (one.broker, one.session) == name_of), Holding(*name_of))
+        others = [one for one in self._holders if one is not at.holding]
+        self._holders = [*others, at.holding][-HOLDERS:]
+        at.enter(Phase.ATTACHED)
         at.since = self.env.now()
         self.links.open(at.link, self.uplink.acknowledged)
         self._question.begin(at.broker, at.nonce)
         away = None if self._left_at is None else round(at.since - self._left_at, 6)
-        self.env.record("moved_in", broker=sender.node, turn=at.turn, holders=before, away=away)
+        self.env.record("moved_in", broker=sender.node, turn=at.turn, holders=[one.broker for one in others],
+                        away=away)
         self.uplink.open(at.link)
 
-    def _ready(self, message: wire.Ready) -> None:
-        at = self._at
-        if not at.ready:
-            at.ready = True
+    def _ready(self, at: Attachment, message: wire.Ready) -> None:
+        if at.phase is Phase.ATTACHED:
+            at.enter(Phase.SERVED)
             self.env.record("let_in", broker=at.broker.node, turn=at.turn, waited=message.waited,
                             seconds=round(self.env.now() - at.since, 6))
             self.uplink.serve()
 
-    def _settled(self, message: wire.Settled) -> None:
-        gone = [message.holder, message.session]
-        self._holders = [h for h in self._holders if h[:2] != gone or h is self._at.holder]
+    def _settled(self, at: Attachment, message: wire.Settled) -> None:
+        gone = message.holder, message.session
+        self._holders = [one for one in self._holders
+                         if (one.broker, one.session) != gone or one is at.holding]
 
-    def _handed_out(self, message: wire.HandOut) -> None:
+    def _handed_out(self, at: Attachment, message: wire.HandOut) -> None:
         event = message.event
         if type(event) is not wire.Event:
             self.station.dropped("misplaced")
             return
-        self._at.holder[2] = message.serial
+        at.holding.had = message.serial
         if not self.uplink.receive(event, message.late):
-            self.env.record("duplicate", event=str(name(event)), link=str(self._at.link))
+            self.env.record("duplicate", event=str(id_of(event)), link=str(at.link))
 
     # ---- leaving -------------------------------------------------------------------------------------
-    def _leave(self, reason: str, announced: bool = False) -> None:
-        """The attachment is over; what was not acknowledged is sent at the next."""
-        at, self._at = self._at, None
+    def _leave(self, at: Attachment, phase: Phase, reason: str, announced: bool = False) -> None:
+        """The channel is closed; what was not acknowledged is sent at the next."""
+        at.enter(phase)
+        self._at = None if phase is Phase.OVER else at
         self._question.end()
         self.links.close(at.link)
         self.uplink.close()
         self._left_at = self.env.now()
         self.env.record("moved_out", broker=at.broker.node, turn=at.turn, reason=reason, announced=announced)
 
+    def _end(self, at: Attachment) -> None:
+        """An attachment without a channel is over."""
+        at.enter(Phase.OVER)
+        self._at = None
+
     def _unanswered(self) -> None:
         """Our broker does not say that it serves us: on to another at once."""
-        self._beacons.give_up(self._at.broker.node)
-        self._leave("unanswered")
+        if self._at is not None:
+            self._beacons.give_up(self._at.broker.node)
+            self._leave(self._at, Phase.OVER, "unanswered")
         self._seek()
 
-    def _say_goodbye(self, reason: str) -> None:
+    def _say_goodbye(self, at: Attachment, reason: str) -> None:
         """moveOut: have the broker keep what comes from now on, and go on without it soon if it does not answer."""
-        at = self._at
-        self._leave(reason, announced=True)
-        self._at = Attachment(at.broker, at.turn, at.nonce, self.env.now())
-        self._at.tries = -1  # leaving
-        self._goodbye_again(self._at, 0)
+        self._leave(at, Phase.LEAVING, reason, announced=True)
+        self._goodbye_again(at, 0)
 
     def _goodbye_again(self, at: Attachment, tries: int) -> None:
         if self._at is not at:
             return
         if tries > len(LEAVE_WAITS):
-            self._gone()
+            self._gone(at)
             return
         self.station.unicast(at.broker.node, wire.MoveOut(at.nonce, False))
         wait = LEAVE_WAITS[min(tries, len(LEAVE_WAITS) - 1)]
@@ -294,12 +347,12 @@ class Device:
 
     def _moved_out(self, sender: Peer, message: wire.MovedOut) -> None:
         at = self._at
-        if at is not None and at.tries < 0 and (sender, message.nonce) == (at.broker, at.nonce):
-            self._gone()
+        if at is not None and at.phase is Phase.LEAVING and (sender, message.nonce) == (at.broker, at.nonce):
+            self._gone(at)
 
-    def _gone(self) -> None:
+    def _gone(self, at: Attachment) -> None:
         """moveOut is done: on to the next at once."""
-        left, self._at = self._at.broker.node, None
-        broker = None if self._resting else self._beacons.best(but=left)
+        self._end(at)
+        broker = None if self._resting else self._beacons.best(but=at.broker.node)
         if broker is not None:
             self._ask(broker)

@@ -11,15 +11,17 @@ broker's STOP, which each holder answers from the beginning; nothing here fails 
 """
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Protocol
 
 from node import wire
+from node.bucket import Bucket
+from node.event import id_of
 from node.ids import LinkId, NodeId, Peer
+from node.memory import Memory, Once
 from node.roaming import proofs
-from node.roaming.buffer import name
 from node.roaming.session import Session
+from node.routes import has_come, place
 from node.seams import DeviceChannels, FencedRouter, Host, LinkMessages
 
 PART_BYTES, PART_EVENTS = 16384, 64  # of events in one HANDED; a larger event goes alone
@@ -91,10 +93,10 @@ class Handoffs:
         self._sessions = sessions
         self._me = station.me.node
         self._open: dict[NodeId, Handoff] = {}
-        self._stopped: OrderedDict[NodeId, Stopped] = OrderedDict()
-        self._came: OrderedDict[tuple[int, ...], None] = OrderedDict()
+        self._stopped: Memory[NodeId, Stopped] = Memory(STOPPED)
+        self._came: Once[tuple[int, ...]] = Once(REMEMBERED)
         self._request: int | None = None  # of the latest STOP; drawn at the first, or all that is drawn would be another
-        self._passes, self._passes_at = float(STOPS), 0.0
+        self._passes = Bucket(STOPS, STOPS_A_SECOND, 0.0)
         self.link_messages: LinkMessages = {
             wire.Stop: self._stop, wire.Handed: self._handed, wire.Fetch: self._fetch}
 
@@ -142,7 +144,7 @@ class Handoffs:
             self._settle(handoff, holder, "abandoned")
 
     def _waited(self, handoff: Handoff) -> None:
-        if self._open.get(handoff.session.device) is handoff and not handoff.session.ready:
+        if self._open.get(handoff.session.device) is handoff and not handoff.session.is_served:
             self._finish(handoff, True)
 
     def _handed(self, link: LinkId, message: wire.Handed) -> None:
@@ -170,7 +172,7 @@ class Handoffs:
         """A part of what the holder has; ask for the next, or tell that it was the last."""
         whole = False
         if message.serial == len(holder.events):
-            holder.events += message.events
+            holder.events += [event for event in message.events if isinstance(event, wire.Event)]
             holder.bytes += sum(len(wire.encode_message(event)) for event in message.events)
             whole = message.last
             if holder.bytes > 2 * self._config.client_buffer:  # more than it can have
@@ -187,13 +189,13 @@ class Handoffs:
         """Nothing more will come of this holder."""
         session, duplicates = handoff.session, 0
         holder.outcome = outcome
-        if session.ready:  # too late to put it before what the new routes brought
+        if session.is_served:  # too late to put it before what the new routes brought
             duplicates = sum(not session.deliver(event, late=True) for event in holder.events)
             self._record(handoff, holder, duplicates, late=True)
             holder.events = []
         if session.link is not None:
             self._channels.send([session.link], wire.Settled(holder.broker, holder.session))
-        if not handoff.open and not session.ready:
+        if not handoff.open and not session.is_served:
             self._finish(handoff, False)
 
     def _finish(self, handoff: Handoff, waited: bool) -> None:
@@ -216,31 +218,20 @@ class Handoffs:
     # ---- every broker: STOP through the tree ------------------------------------------------------------
     def _stop(self, link: LinkId, message: wire.Stop) -> None:
         route = message.route
-        if not route or route[-1] != link.far_end(self._me) or self._me in route or len(set(route)) != len(route):
+        if not has_come(route, self._me, link.far_end(self._me)):
             self._station.dropped("bad_route")
             return
         question = (message.device, message.epoch, message.turn, message.request, route[0])
         if question in self._came:
             return
-        if not self._unhurried():
+        if not self._passes.take(1, self._env.now()):
             self._station.dropped("too_often")
             return
-        self._came[question] = None
-        if len(self._came) > REMEMBERED:
-            self._came.popitem(last=False)
+        self._came.first_time(question)
         if len(route) < LONGEST_ROUTE:
             onward = [other for other in self._routing.told_links() if other != link]
             self._channels.send(onward, message._replace(route=(*route, self._me)))
         self._asked(message)
-
-    def _unhurried(self) -> bool:
-        now = self._env.now()
-        self._passes = min(self._passes + (now - self._passes_at) * STOPS_A_SECOND, float(STOPS))
-        self._passes_at = now
-        if self._passes < 1:
-            return False
-        self._passes -= 1
-        return True
 
     # ---- the former broker --------------------------------------------------------------------------
     def _asked(self, message: wire.Stop) -> None:
@@ -277,10 +268,10 @@ class Handoffs:
         session.buffer.trim(next((had for held, had in named if held == session.id), 0))
         session.buffer.expire(self._env.now())
         events = self._sessions.release(session, "stopped")
-        self._stopped[session.device] = Stopped(session, message.epoch, message.turn, events,
-                                                self._env.now() + self._config.client_age)
-        if len(self._stopped) > STOPPED:
-            self._drop(*self._stopped.popitem(last=False), "room")
+        stopped = Stopped(session, message.epoch, message.turn, events, self._env.now() + self._config.client_age)
+        forgotten = self._stopped.remember(session.device, stopped)
+        if forgotten is not None:
+            self._drop(*forgotten, "room")
         self._env.call_later(self._config.client_age, self._expire)
 
     def _hand(self, message: wire.Stop, named: list[tuple[int, int]]) -> None:
@@ -295,7 +286,8 @@ class Handoffs:
 
     def _part(self, stopped: Stopped, device: NodeId, request: int, serial: int, route: tuple[NodeId, ...]) -> None:
         """Hand over a part, along the route reversed."""
-        events, size = [], 0
+        events: list[wire.Event] = []
+        size = 0
         for event in stopped.events[serial:serial + PART_EVENTS]:
             size += len(wire.encode_message(event))
             if events and size > PART_BYTES:
@@ -352,14 +344,14 @@ class Handoffs:
 
     def _drop(self, device: NodeId, stopped: Stopped, reason: str) -> None:
         for event in stopped.events:
-            self._env.record("buffer_dropped", device=device, event=str(name(event)), reason=reason)
+            self._env.record("buffer_dropped", device=device, event=str(id_of(event)), reason=reason)
 
     # ---- along a route through the tree -------------------------------------------------------------------
     def _along(self, link: LinkId, message: wire.Handed | wire.Fetch) -> bool:
         """Whether a message is for this broker, the last of its route; pass it on if it is not."""
-        route, me = tuple(message.route), self._me
-        at = route.index(me) if me in route else 0
-        if at == 0 or route[at - 1] != link.far_end(me) or len(set(route)) != len(route):
+        route = message.route
+        at = place(route, self._me, link.far_end(self._me))
+        if not at:
             self._station.dropped("bad_route")
             return False
         if at + 1 < len(route):

@@ -5,22 +5,42 @@ knows a session as a hop by its name, as it knows a local client; so subscriptio
 """
 from __future__ import annotations
 
-from collections import OrderedDict
+from enum import auto
 
 from node import wire
+from node.bucket import Bucket
 from node.clients import PREFIX
+from node.event import id_of
 from node.filters import Filter
 from node.ids import Epoch, EventId, LinkId, NodeId
-from node.roaming import buffer
+from node.memory import Memory
 from node.roaming.buffer import Buffer
 from node.seams import DeviceChannels, Host
+from node.state import Changes, State, changed
 
 RECENT = 1024  # events that went into a session and are remembered, so that a holder's copies are known for what they are
-CHANGES, CHANGES_A_SECOND = 2048, 32.0  # of filters: at once, and on and on
+CHANGES_AT_ONCE, CHANGES_A_SECOND = 2048, 32.0  # of filters: at once, and on and on
+
+
+class Phase(State):
+    """Of one attachment, from ATTACH on; a device that went away stays where it was until it is back."""
+
+    TELLING = auto()  # it tells its filters, until MOVE_IN
+    FETCHING = auto()  # its former brokers are asked for what they hold
+    EARLY = auto()  # served, while it still tells: what an earlier attachment had asked for has come
+    SERVED = auto()
+
+
+CHANGES: Changes[Phase] = {
+    Phase.TELLING: {Phase.FETCHING, Phase.EARLY},
+    Phase.FETCHING: {Phase.SERVED, Phase.TELLING},
+    Phase.EARLY: {Phase.SERVED, Phase.TELLING},
+    Phase.SERVED: {Phase.TELLING},
+}
 
 
 class Session:
-    """One device at one broker. It is attached while `link` is set, and served from READY on."""
+    """One device at one broker. It is attached while `link` is set."""
 
     def __init__(self, station: Host, channels: DeviceChannels, device: NodeId, epoch: Epoch, key: bytes) -> None:
         self._env, config = station.env, station.config
@@ -37,22 +57,32 @@ class Session:
         self.heard_at = self.attached_at = self.away_since = self._env.now()  # s
         self.resumed = False  # this attachment continues what was held here
         self.filters: dict[bytes, Filter] = {}
-        self.told: set[bytes] | None = None  # filters told since ATTACH, until MOVE_IN
-        self.ready = False
+        self.phase = Phase.TELLING
+        self.told: set[bytes] = set()  # filters told since ATTACH
         self.buffer = Buffer(config.client_buffer, config.client_age, self._dropped)
         self._serial = 0  # of the event sent last
-        self._recent: OrderedDict[EventId, None] = OrderedDict()
-        self._changes = float(CHANGES)
-        self._changes_at = self.heard_at
+        self._recent: Memory[EventId, None] = Memory(RECENT)
+        self._changes = Bucket(CHANGES_AT_ONCE, CHANGES_A_SECOND, self.heard_at)  # of filters
         self.refused_filters = False  # recorded once
+
+    def enter(self, phase: Phase) -> None:
+        self.phase = changed(CHANGES, self.phase, phase)
+
+    @property
+    def is_telling(self) -> bool:
+        return self.phase in (Phase.TELLING, Phase.EARLY)
+
+    @property
+    def is_served(self) -> bool:
+        return self.phase in (Phase.SERVED, Phase.EARLY)
 
     # ---- events -----------------------------------------------------------------------------------
     def deliver(self, event: wire.Event, late: bool = False) -> bool:
         """An event that the device wants; False if it went this way before, or is the device's own."""
-        name = buffer.name(event)
+        name = id_of(event)
         if name in self._recent or event.source == self.device:
             return False
-        self._remember(name)
+        self._recent.remember(name, None)
         self.buffer.expire(self._env.now())
         self.buffer.add(event, self._env.now(), late)
         self.pump()
@@ -61,18 +91,12 @@ class Session:
     def merge(self, earlier: list[wire.Event]) -> int:
         """Put what the holders had before all that came here; how many of those came here too."""
         for event in earlier:
-            self._remember(buffer.name(event))
+            self._recent.remember(id_of(event), None)
         return self.buffer.put_before(earlier, self._env.now())
-
-    def _remember(self, event: EventId) -> None:
-        self._recent[event] = None
-        self._recent.move_to_end(event)
-        if len(self._recent) > RECENT:
-            self._recent.popitem(last=False)
 
     def pump(self) -> None:
         """Hand to the channel what it has room for."""
-        if self.link is None or not self.ready:
+        if self.link is None or not self.is_served:
             return
         while (entry := self.buffer.next()) is not None and self.link is not None:
             self._serial += 1
@@ -88,12 +112,8 @@ class Session:
 
     # ---- filters ----------------------------------------------------------------------------------
     def may_change(self, filters: int) -> bool:
-        """Whether the device may change so many filters now: a bucket that fills with time."""
-        now = self._env.now()
-        self._changes = min(self._changes + (now - self._changes_at) * CHANGES_A_SECOND, float(CHANGES))
-        self._changes_at = now
-        self._changes -= filters
-        return self._changes >= 0
+        """Whether the device may change so many filters now."""
+        return self._changes.take(filters, self._env.now())
 
     def _dropped(self, event: EventId, reason: str) -> None:
         self._env.record("buffer_dropped", device=self.device, event=str(event), reason=reason)

@@ -7,15 +7,15 @@ other about a device that moved is in handoff.py.
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 
 from node import wire
 from node.clients import MAX_FILTERS_PER_CLIENT
+from node.event import id_of
 from node.ids import LinkId, NodeId, Peer
-from node.roaming.buffer import name
+from node.memory import Memory
 from node.roaming.handoff import Handoffs
 from node.roaming.question import ALIVE_BEACONS
-from node.roaming.session import CHANGES_A_SECOND, Session
+from node.roaming.session import CHANGES_A_SECOND, Phase, Session
 from node.seams import DeviceChannels, FencedRouter, HopMessages, LinkMessages, Neighborhood, Radio
 
 MAX_SESSIONS = 256
@@ -37,7 +37,7 @@ class Sessions:
         self.of: dict[NodeId, Session] = {}
         self.links: dict[LinkId, Session] = {}
         self.hops: dict[str, Session] = {}
-        self._barred: OrderedDict[NodeId, float] = OrderedDict()  # device -> until when
+        self._barred: Memory[NodeId, float] = Memory(MAX_SESSIONS)  # device -> until when
         self._full_recorded = -math.inf
         self._sweeping = False
         self.handoffs = Handoffs(station, channels, routing, self)
@@ -54,7 +54,7 @@ class Sessions:
             self._station.unicast(session.device, wire.Reset(link.nonce))
         for session in self.of.values():
             for event in session.buffer.events():
-                self._env.record("buffer_dropped", device=session.device, event=str(name(event)),
+                self._env.record("buffer_dropped", device=session.device, event=str(id_of(event)),
                                  reason="broker_stopped")
         self.handoffs.stop()
 
@@ -121,7 +121,8 @@ class Sessions:
         session.turn, session.nonce = message.turn, message.nonce
         session.holders = tuple(one for one in message.holders if one[0] != me)
         session.heard_at = session.attached_at = self._env.now()
-        session.ready, session.told = False, set()
+        session.enter(Phase.TELLING)
+        session.told = set()
         session.link = LinkId.between(me, session.device, message.nonce)
         self.links[session.link] = session
         self._channels.open(session.link, session.acknowledged)
@@ -138,18 +139,18 @@ class Sessions:
     def _move_in(self, link: LinkId, message: wire.MoveIn) -> None:
         """All filters have been told, and the routing has told them on: now the former brokers may stop."""
         session = self.links[link]
-        if session.told is None:
+        if not session.is_telling:
             self._station.dropped("misplaced")
             return
         for key in [key for key in session.filters if key not in session.told]:
             self._take_back(session, key)
-        session.told = None
+        session.enter(Phase.SERVED if session.is_served else Phase.FETCHING)
         self.handoffs.begin(session)
 
     def serve(self, session: Session, waited: bool) -> None:
         """The handoff is over, or has been waited for: from here on events flow and publications come."""
-        if not session.ready:
-            session.ready = True
+        if not session.is_served:
+            session.enter(Phase.EARLY if session.is_telling else Phase.SERVED)
             if session.link is not None:
                 self._channels.send([session.link], wire.Ready(waited))
             session.pump()
@@ -158,7 +159,7 @@ class Sessions:
     def _want(self, link: LinkId, message: wire.Want) -> None:
         session = self.links[link]
         fresh = [wanted for wanted in message.filters if wanted.hash not in session.filters]
-        if session.told is not None:
+        if session.is_telling:
             session.told.update(wanted.hash for wanted in message.filters)
         if not self._unhurried(session, len(fresh)):
             return
@@ -197,7 +198,7 @@ class Sessions:
 
     def _publish(self, link: LinkId, message: wire.Publish) -> None:
         session, event = self.links[link], message.event
-        if type(event) is not wire.Event or not session.ready:
+        if type(event) is not wire.Event or not session.is_served:
             self._station.dropped("misplaced")
         elif (event.source, event.epoch, event.hops) != (session.device, session.epoch, 0):
             self._station.dropped("not_its_own")
@@ -262,7 +263,7 @@ class Sessions:
         """Forget a device; what waited for it is dropped."""
         events = self.release(session, reason)
         for event in events:
-            self._env.record("buffer_dropped", device=session.device, event=str(name(event)), reason=reason)
+            self._env.record("buffer_dropped", device=session.device, event=str(id_of(event)), reason=reason)
 
     def release(self, session: Session, reason: str) -> list[wire.Event]:
         """End a session and give out what waited for the device."""
@@ -284,9 +285,6 @@ class Sessions:
         self._bar(session, "identity")
 
     def _bar(self, session: Session, reason: str) -> None:
-        self._barred[session.device] = self._env.now() + BARRED
-        self._barred.move_to_end(session.device)
-        if len(self._barred) > MAX_SESSIONS:
-            self._barred.popitem(last=False)
+        self._barred.remember(session.device, self._env.now() + BARRED)
         if session.device in self.of:
             self.end(session, reason)

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Protocol
 
 from node import wire
+from node.event import id_of
 from node.filters import Filter
 from node.ids import EventId, LinkId
-from node.roaming.buffer import Buffer, name
+from node.roaming.buffer import Buffer
 from node.routing.duplicates import SeenEvents
 from node.routing.table import SubscriptionTable, parts
 from node.seams import DeviceChannels, Host
@@ -70,7 +71,7 @@ class Uplink:
     def stop(self) -> None:
         """The device ends its life."""
         for event in self._outbox.clear():
-            self._unpublished(name(event), "stopped")
+            self._unpublished(id_of(event), "stopped")
 
     # ---- what clients do ------------------------------------------------------------------------
     def subscribe(self, client: str, wanted: Filter) -> None:
@@ -92,7 +93,7 @@ class Uplink:
 
     def receive(self, event: wire.Event, late: bool = False) -> bool:
         """Deliver an event to the clients that want it; False if it was here before."""
-        if not self._seen.first_time(*name(event)):
+        if not self._seen.first_time(*id_of(event)):
             return False
         for client in self._table.match(event.attributes)[1]:
             self._delivery.deliver(client, event, late)

@@ -12,11 +12,11 @@ found new in one or the other. To silence a source a forger has to be heard more
 from __future__ import annotations
 
 from node.ids import Epoch, NodeId
+from node.window import Window, slid
 
 WINDOW = 4096  # sequence numbers remembered per (source, epoch)
+MASK = (1 << WINDOW) - 1
 MAX_SOURCES = 4096
-
-Window = tuple[int, int]  # highest sequence, bits: bit i = highest - i was seen
 
 
 class SeenEvents:
@@ -37,13 +37,13 @@ class SeenEvents:
         window, floor, before = known
         highest, bits = window
         if -WINDOW < sequence - highest < WINDOW:
-            slid = _slid(highest, bits, sequence)
-            self._sources[key] = slid or window, floor, before
-            return slid is not None
+            moved = slid(highest, bits, sequence, MASK)
+            self._sources[key] = moved or window, floor, before
+            return moved is not None
         if before is not None and sequence <= floor and -WINDOW < sequence - before[0] < WINDOW:
-            slid = _slid(*before, sequence)
-            self._sources[key] = window, floor, slid or before
-            return slid is not None
+            moved = slid(*before, sequence, MASK)
+            self._sources[key] = window, floor, moved or before
+            return moved is not None
         if sequence < highest:
             self._sources[key] = known
             return False
@@ -60,18 +60,7 @@ class SeenEvents:
             return False
         window, floor, before = known
         if -WINDOW < sequence - window[0] < WINDOW:
-            return _slid(*window, sequence) is None
+            return slid(*window, sequence, MASK) is None
         if before is not None and sequence <= floor and -WINDOW < sequence - before[0] < WINDOW:
-            return _slid(*before, sequence) is None
+            return slid(*before, sequence, MASK) is None
         return sequence < window[0]
-
-
-def _slid(highest: int, bits: int, sequence: int) -> Window | None:
-    """The window with a number near it; None if that was seen."""
-    ahead = sequence - highest
-    if ahead > 0:
-        return sequence, (bits << ahead | 1) & _MASK
-    return None if bits >> -ahead & 1 else (highest, bits | 1 << -ahead)
-
-
-_MASK = (1 << WINDOW) - 1

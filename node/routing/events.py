@@ -6,7 +6,7 @@ filters only, so a tree that changes leaves nothing to reconcile.
 """
 from __future__ import annotations
 
-from node import wire
+from node.event import AnyEvent
 from node.ids import LinkId
 from node.routing.strategy import Strategy
 from node.trees import SUPPLIES_LINKS
@@ -15,5 +15,5 @@ from node.trees import SUPPLIES_LINKS
 class EventForwarding(Strategy):
     needs = SUPPLIES_LINKS
 
-    def next_hops(self, event: wire.Event, arrival: LinkId | None) -> tuple[list[LinkId], list[str]]:
+    def next_hops(self, event: AnyEvent, arrival: LinkId | None) -> tuple[list[LinkId], list[str]]:
         return list(self.links), self.table.match(event.attributes)[1]

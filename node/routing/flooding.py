@@ -8,7 +8,8 @@ What was seen is known by (source, epoch, sequence), as everywhere.
 from __future__ import annotations
 
 from node import wire
-from node.ids import EventId, LinkId, Peer
+from node.event import AnyEvent, id_of
+from node.ids import LinkId, Peer
 from node.routing.strategy import MAX_HOPS, Strategy, Surroundings
 from node.trees import SUPPLIES_NOTHING
 
@@ -26,14 +27,14 @@ class Flooding(Strategy):
         self.link_messages = {}
         self.hop_messages = {wire.Flood: self._flood_received}
 
-    def next_hops(self, event: wire.Event, arrival: LinkId | None) -> tuple[list[LinkId], list[str]]:
+    def next_hops(self, event: AnyEvent, arrival: LinkId | None) -> tuple[list[LinkId], list[str]]:
         return [], self.table.match(event.attributes)[1]
 
     def publish(self, event: wire.Event) -> None:
         message = wire.Flood(event._replace(hops=event.hops + 1))
         size = wire.encoded_size(message)
         if size > MAX_EVENT:
-            what = f"event {EventId(*event[:3])} of {size} bytes, to be flooded"
+            what = f"event {id_of(event)} of {size} bytes, to be flooded"
             self._env.record("refused", what=what, limit=MAX_EVENT)
         else:
             self._station.broadcast(message)

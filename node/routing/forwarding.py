@@ -12,16 +12,18 @@ all that a link was told, and one that goes with the whole table, for what it st
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from node import wire
+from node.event import AnyEvent
 from node.filters import Filter, covers
-from node.ids import LinkId
-from node.reconcile import EVERYTHING, Everything
+from node.ids import LinkId, NodeId
+from node.reconcile import Everything
 from node.routing.resync import Resync
 from node.routing.strategy import Strategy, Surroundings
 from node.routing.table import MAX_FILTERS_PER_LINK, FilterHash, Hop, digest_of, parts
 from node.routing.told import Told
+from node.seams import Digest
 from node.trees import SUPPLIES_LINKS
 
 MAX_UNSUB = 96  # hashes in one UNSUB, which then fits a datagram
@@ -35,7 +37,6 @@ class SubscriptionForwarding(Strategy):
 
     def __init__(self, around: Surroundings) -> None:
         super().__init__(around)
-        self.links: dict[LinkId, Told] = {}
         self._covering = around.station.config.forwarding == "covering"
         self._held: dict[LinkId, set[FilterHash] | Everything] = {}  # not told to this link for now
         self._kept: dict[LinkId, dict[FilterHash, Filter]] = {}  # of this lost link: not withdrawn yet
@@ -59,10 +60,10 @@ class SubscriptionForwarding(Strategy):
         if link in self.links:
             return
         state = self.links[link] = Told()
-        held = held if held is EVERYTHING else set(held)
-        if held:
-            self._held[link] = held
-        if held is not EVERYTHING:
+        kept_back = held if isinstance(held, Everything) else set(held)
+        if kept_back:
+            self._held[link] = kept_back
+        if not isinstance(kept_back, Everything):
             for key, wanted in self.table:
                 if self.is_wanted(link, key):
                     self._more(link, state, key, wanted)
@@ -86,20 +87,20 @@ class SubscriptionForwarding(Strategy):
 
     def release(self, link: LinkId, still: Iterable[FilterHash] = ()) -> None:
         """Tell the link what was held back on it and is still wanted, except what is `still` held."""
-        held = self._held.pop(link, ())
+        held = self._held.pop(link, set())
         state = self.links.get(link)
         if state is None:
             return
         still = set(still)
         if still:
             self._held[link] = still
-        for key in [key for key, _ in self.table] if held is EVERYTHING else sorted(held):
+        for key in [key for key, _ in self.table] if isinstance(held, Everything) else sorted(held):
             if self.is_wanted(link, key):
                 self._more(link, state, key, self.table.filter(key))
         self.flush()
 
     def holds_back(self, link: LinkId) -> bool:
-        return bool(self._held.get(link)) or self._held.get(link) is EVERYTHING
+        return bool(self._held.get(link))
 
     def kept(self, lost: LinkId) -> tuple[Filter, ...]:
         """What a lost link wanted and is not withdrawn yet."""
@@ -240,11 +241,11 @@ class SubscriptionForwarding(Strategy):
         self.erase(link, message.filters)
         self.flush()
 
-    def digests_received(self, node: int, digests) -> None:
+    def digests_received(self, node: NodeId, digests: Sequence[Digest]) -> None:
         """The part of a neighbor's HELLO that states what it told over its links."""
         self._resync.digests_received(node, digests)
 
-    def digests(self) -> list[tuple[int, int, int, bytes]]:
+    def digests(self) -> list[Digest]:
         """For the next HELLO: (neighbor, nonce, channel position, digest of what it was told)."""
         me = self._me
         links = list(self.links.items())
@@ -255,7 +256,7 @@ class SubscriptionForwarding(Strategy):
                 for link, state in links]
 
     # ---- events -----------------------------------------------------------------------------------
-    def next_hops(self, event: wire.Event, arrival: LinkId | None) -> tuple[list[LinkId], list[str]]:
+    def next_hops(self, event: AnyEvent, arrival: LinkId | None) -> tuple[list[LinkId], list[str]]:
         return self.table.match(event.attributes)
 
     # ---- the table, and what its changes make wanted -----------------------------------------------
@@ -334,7 +335,7 @@ class SubscriptionForwarding(Strategy):
     def _less(self, link: LinkId, state: Told, key: FilterHash) -> None:
         """The filter is no longer wanted on the link."""
         held = self._held.get(link)
-        if held and held is not EVERYTHING:
+        if held and not isinstance(held, Everything):
             held.discard(key)  # whoever wants it anew wants it told
         if key not in state.filters or any(key in kept for kept in self._kept.values()):
             return

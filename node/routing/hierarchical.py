@@ -7,7 +7,7 @@ one is told all; what the same link's far end told as a child goes the same way.
 """
 from __future__ import annotations
 
-from node import wire
+from node.event import AnyEvent
 from node.filters import Filter
 from node.ids import LinkId
 from node.routing.forwarding import SubscriptionForwarding
@@ -45,7 +45,7 @@ class HierarchicalForwarding(SubscriptionForwarding):
         if link.far_end(self._me) == self._parent:
             super()._more(link, state, key, wanted)
 
-    def next_hops(self, event: wire.Event, arrival: LinkId | None) -> tuple[list[LinkId], list[str]]:
+    def next_hops(self, event: AnyEvent, arrival: LinkId | None) -> tuple[list[LinkId], list[str]]:
         links, clients = self.table.match(event.attributes)
         up = next((link for link in self.links if link.far_end(self._me) == self._parent), None)
         if up is not None and up not in links:

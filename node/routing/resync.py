@@ -8,7 +8,7 @@ limit of the receiver makes (see forwarding.MAX_FILTERS_PER_LINK) does not go aw
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from node import wire
@@ -16,7 +16,7 @@ from node.filters import Filter
 from node.ids import LinkId, NodeId
 from node.routing.table import MAX_FILTERS_PER_LINK, SubscriptionTable, parts
 from node.routing.told import Told
-from node.seams import Channels, Host
+from node.seams import Channels, Digest, Host
 
 FIRST_PAUSE = 5.0  # s between two requests over a link, doubling ...
 LAST_PAUSE = 160.0  # s ... up to this
@@ -72,7 +72,7 @@ class Resync:
         if state.parts is not None:
             state.parts, state.filters = None, []
 
-    def digests_received(self, node: NodeId, digests) -> None:
+    def digests_received(self, node: NodeId, digests: Sequence[Digest]) -> None:
         me = self._me
         for neighbor, nonce, position, digest in digests:
             if neighbor != me:
@@ -131,7 +131,7 @@ class Resync:
         state = self._state(link)
         if message.part == 0:
             state.parts, state.filters = 0, []
-        elif message.part != state.parts:  # a part is missing: wait for the next snapshot
+        if state.parts is None or message.part != state.parts:  # a part is missing: wait for the next snapshot
             state.parts, state.filters = None, []
             return
         state.parts += 1

@@ -6,17 +6,19 @@ tree neighbors are told of it and where an event goes. The services that reconci
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from node import wire
+from node.event import AnyEvent, id_of
 from node.filters import Filter
-from node.ids import EventId, LinkId, NodeId
+from node.ids import LinkId, NodeId
 from node.reconcile import Everything
 from node.recovery import Recovery
 from node.routing.duplicates import SeenEvents
 from node.routing.table import FilterHash, SubscriptionTable
-from node.seams import Channels, Delivery, HopMessages, LinkMessages, Sender, Standing
+from node.routing.told import Told
+from node.seams import Channels, Delivery, Digest, HopMessages, LinkMessages, Rooted, Sender
 
 MAX_HOPS = 255  # an event's hop count is a u8
 
@@ -26,7 +28,7 @@ class Surroundings(NamedTuple):
 
     station: Sender
     channels: Channels
-    tree: Standing
+    tree: Rooted
     delivery: Delivery
     table: SubscriptionTable
     seen: SeenEvents
@@ -49,13 +51,13 @@ class Strategy:
         self._seen = around.seen
         self._quiet = around.quiet
         self.table = around.table
-        self.links: dict[LinkId, object] = {}
+        self.links: dict[LinkId, Told] = {}  # what was told over each: nothing, by most strategies
         self.link_messages: LinkMessages = dict.fromkeys(wire.EVENTS, self._event_received)
         self.hop_messages: HopMessages = {}
 
     # ---- links come and go: what reconcilers ask ------------------------------------------------
     def add_link(self, link: LinkId, held: Iterable[FilterHash] | Everything = ()) -> None:
-        self.links.setdefault(link, None)
+        self.links.setdefault(link, Told())
 
     def remove_link(self, link: LinkId, keep: bool = False) -> None:
         self.links.pop(link, None)
@@ -84,29 +86,29 @@ class Strategy:
             self._route(event, None)
 
     # ---- the HELLO's digests --------------------------------------------------------------------
-    def digests_received(self, node: NodeId, digests) -> None:
+    def digests_received(self, node: NodeId, digests: Sequence[Digest]) -> None:
         """The part of a neighbor's HELLO that states what it told over its links."""
 
-    def digests(self) -> list[tuple[NodeId, int, int, bytes]]:
+    def digests(self) -> list[Digest]:
         """For the next HELLO: (neighbor, nonce, channel position, digest of what it was told)."""
         return []
 
     # ---- events -----------------------------------------------------------------------------------
-    def next_hops(self, event: wire.Event, arrival: LinkId | None) -> tuple[list[LinkId], list[str]]:
+    def next_hops(self, event: AnyEvent, arrival: LinkId | None) -> tuple[list[LinkId], list[str]]:
         """Tree links and local clients that this event goes to; `arrival` may be among them."""
         raise NotImplementedError
 
-    def _event_received(self, link: LinkId, event: wire.Event) -> None:
+    def _event_received(self, link: LinkId, event: AnyEvent) -> None:
         if link not in self.links:
             self._station.dropped("dead_link")
             return
         if not self._seen.first_time(event[0], event[1], event[2]):
             if not self._quiet:
-                self._env.record("duplicate", event=str(EventId(*event[:3])), link=str(link))
+                self._env.record("duplicate", event=str(id_of(event)), link=str(link))
             return
         self._route(event, link)
 
-    def _route(self, event: wire.Event, arrival: LinkId | None) -> None:
+    def _route(self, event: AnyEvent, arrival: LinkId | None) -> None:
         links, clients = self.next_hops(event, arrival)
         if arrival in links:
             links.remove(arrival)
@@ -117,14 +119,14 @@ class Strategy:
         for client in clients:
             self._delivery.deliver(client, event)
 
-    def _forward(self, event: wire.Event, arrival: LinkId | None, links: list[LinkId]) -> None:
+    def _forward(self, event: AnyEvent, arrival: LinkId | None, links: list[LinkId]) -> None:
         record = self._env.record
         if event.hops >= MAX_HOPS:
             for link in links:
-                record("event_dropped", event=str(EventId(*event[:3])), link=str(link), reason="hops")
+                record("event_dropped", event=str(id_of(event)), link=str(link), reason="hops")
             return
         if not self._quiet:
-            record("forwarded", **{"event": str(EventId(*event[:3])),
+            record("forwarded", **{"event": str(id_of(event)),
                                    "from": None if arrival is None else str(arrival),
                                    "to": [str(link) for link in links]})
         self._channels.send(links, event._replace(hops=event.hops + 1))

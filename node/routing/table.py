@@ -8,8 +8,9 @@ filters' hashes, so that two ends of a link can compare what one told with what 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import cast
 
-from node.filters import Filter, Index
+from node.filters import Attributes, Filter, Index
 from node.ids import LinkId
 
 Hop = LinkId | str
@@ -118,19 +119,19 @@ class SubscriptionTable:
     def digest(self, hop: Hop) -> int:
         return self._digests.get(hop, 0)
 
-    def matching(self, attributes: Mapping[str, object]) -> list[FilterHash]:
+    def matching(self, attributes: Attributes) -> list[FilterHash]:
         """Hashes of all filters that an event matches, in their order. The first call takes a while."""
         if self._by_filter is None:
             self._by_filter = Index()
             for key, wanted in self._filters.items():
                 self._by_filter.add(wanted, key)
-        return sorted(self._by_filter.match(attributes))
+        return sorted(cast("set[FilterHash]", self._by_filter.match(attributes)))
 
-    def match(self, attributes: Mapping[str, object]) -> tuple[list[LinkId], list[str]]:
+    def match(self, attributes: Attributes) -> tuple[list[LinkId], list[str]]:
         """Links and local clients that want an event, each in order and once."""
         links: list[LinkId] = []
         clients: list[str] = []
-        for hop in self._index.match(attributes):
+        for hop in cast("set[Hop]", self._index.match(attributes)):
             if type(hop) is LinkId:
                 links.append(hop)
             else:

@@ -57,16 +57,17 @@ for each other both get "busy" at once, and try again after random pauses.
 """
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import NamedTuple
 
 from node import wire
 from node.environment import Timer
 from node.ids import LinkId, NodeId, Peer
+from node.memory import Memory
+from node.routes import place
 from node.seams import HopMessages
 from node.trees import Surroundings
-from node.trees.position import Position
+from node.trees.position import Position, Standing
 
 ROUTE = 64  # nodes of a route, from the root that asks to the far new end
 WALK = 128  # nodes of a walk; a join that would go further is refused
@@ -117,7 +118,8 @@ class Join:
     """Joins of this root, and this node's part in the joins of others."""
 
     def __init__(self, around: Surroundings, tree: Position) -> None:
-        self._station, self._neighbors, self._relay, _, self._notices = around
+        self._station, self._neighbors = around.station, around.neighbors
+        self._relay, self._notices = around.relay, around.notices
         self._env = self._station.env
         self._config = self._station.config
         self._me = self._station.me.node
@@ -125,7 +127,8 @@ class Join:
         self._request = self._env.random.getrandbits(31)  # a past life's answers shall not fit
         self._pending: _Pending | None = None
         self._timer: Timer | None = None
-        self._crossings: OrderedDict[tuple[NodeId, int], _Crossing] = OrderedDict()  # (seeker, request)
+        # (seeker, request) -> its join; one that was granted just now is needed longest
+        self._crossings: Memory[tuple[NodeId, int], _Crossing] = Memory(REMEMBERED)
         self.relayed: HopMessages = {
             wire.Join: self._join, wire.Grant: self._answer, wire.Refuse: self._answer,
             wire.Activate: self._activate, wire.Replaced: self._replaced}
@@ -189,12 +192,12 @@ class Join:
 
     def _join_on_route(self, sender: NodeId, message: wire.Join) -> None:
         route = message.route
-        at = route.index(self._me) if self._me in route else 0
-        if at == 0 or route[at - 1] != sender:
+        at = place(route, self._me, sender)
+        if not at:
             self._station.dropped("bad_route")
             return
         if at + 1 == len(route):
-            self._remember((route[0], message.request), _Crossing(
+            self._crossings.remember((route[0], message.request), _Crossing(
                 sender, _link(message.rid), message.path or None, self._env.now() + self._memory()))
             self._walk(message._replace(walk=(self._me,), path=()), sender)
         elif self._tree.parent != sender or self._next_hop(route, at) is None:
@@ -206,7 +209,7 @@ class Join:
         """One step of the walk, from this node, which is the last of `walk` already."""
         parent = self._tree.parent
         if parent is None:
-            if self._tree.seeking or self.pending:
+            if self._tree.standing is Standing.ORPHAN or self.pending:
                 self._refuse(message, sender, "busy")
             else:
                 self._grant(wire.Grant(message.request, message.route, message.walk, 0))
@@ -230,13 +233,13 @@ class Join:
         chain = (*message.route, *message.walk[1:])
         at = chain.index(self._me) if self._me in chain else -1
         last = at + 1 == len(chain)
-        granted = type(message) is wire.Grant
+        granted = isinstance(message, wire.Grant)
         if at < 0 or len(message.route) < 2 or (message.walk and message.walk[0] != message.route[-1]) \
                 or (last and granted) or (not last and chain[at + 1] != sender.node):
             self._station.dropped("bad_route")
         elif at == 0:
-            self._conclude(message, granted)
-        elif granted:
+            self._conclude(message)
+        elif isinstance(message, wire.Grant):
             self._grant(message)
         else:
             self._back(message)
@@ -252,14 +255,14 @@ class Join:
             self._station.dropped("unasked")
             return
         nonce = self._env.random.randrange(1, 2**32)
-        self._remember(key, crossing._replace(nonce=nonce, expires=self._env.now() + self._memory()))
+        self._crossings.remember(key, crossing._replace(nonce=nonce, expires=self._env.now() + self._memory()))
         self._back(message._replace(nonce=nonce))
 
-    def _conclude(self, message: wire.Grant | wire.Refuse, granted: bool) -> None:
+    def _conclude(self, message: wire.Grant | wire.Refuse) -> None:
         pending = self._pending
         if pending is None or pending.request != message.request or pending.route != message.route:
             self._station.dropped("late")  # timed out before: it can never commit
-        elif not granted:
+        elif isinstance(message, wire.Refuse):
             self._end(message.reason if message.reason in ("busy", "met", "far") else "gone")
         elif not message.nonce or self._next_hop(pending.route, 0) is None:
             self._end("gone")
@@ -271,8 +274,8 @@ class Join:
     # ---- activation ---------------------------------------------------------------------------------
     def _activate(self, sender: Peer, message: wire.Activate) -> None:
         route = message.route
-        at = route.index(self._me) if self._me in route else 0
-        if at == 0 or route[at - 1] != sender.node or len(set(route)) != len(route):
+        at = place(route, self._me, sender.node)
+        if not at:
             self._station.dropped("bad_route")
             return
         over = LinkId.between(self._me, sender.node, message.over)
@@ -343,25 +346,18 @@ class Join:
                 return key
         return None
 
-    def _remember(self, key: tuple[NodeId, int], crossing: _Crossing) -> None:
-        self._crossings[key] = crossing
-        self._crossings.move_to_end(key)  # one that was granted just now is needed longest
-        if len(self._crossings) > REMEMBERED:
-            self._crossings.popitem(last=False)
-
     # ---- who is told of a replacement ------------------------------------------------------------------
     def _notify(self, rid: LinkId | None, new: LinkId, path: tuple[NodeId, ...] | None,
                 route: tuple[NodeId, ...]) -> None:
         for role in roles(self._me, rid, route):
-            if role not in OLD_ENDS or self._tree.had(rid):
+            if rid is not None and (role not in OLD_ENDS or self._tree.had(rid)):
                 self._notices.replaced(rid, rid, new, path, role)
 
     def _replaced(self, sender: Peer, message: wire.Replaced) -> None:
         path = message.path
         rid, new = LinkId(*message.rid), LinkId(*message.new)
-        at = path.index(self._me) if self._me in path else 0
-        if at == 0 or path[at - 1] != sender.node or len(set(path)) != len(path) \
-                or {path[0], path[-1]} != {rid.low, rid.high}:
+        at = place(path, self._me, sender.node)
+        if not at or {path[0], path[-1]} != {rid.low, rid.high}:
             self._station.dropped("bad_route")
         elif at + 1 < len(path):
             self._notices.replaced(rid, rid, new, path, "on_path")

@@ -5,7 +5,7 @@ stands in the tree, its links, and the leader's beacons; repair is in search.py,
 the argument why no cycle can form in join.py, the meeting of two trees in merge.py.
 
 A node is a root (no parent) or a member. A root that leads is a *leader*; one that lost its parent is an
-*orphan* and seeks. The root tells its tree every `leader_interval`, with a sequence number, where it stands
+*orphan* and seeks (position.py has all states). The root tells its tree every `leader_interval`, with a sequence number, where it stands
 (LEADER), and each node passes that on to its children with itself in front of the path: so all know leader,
 depth and root path. A beacon is taken from the parent link only and only if it is not older than what is
 known, and it never sets the parent: only join.py does. A member that hears nothing new for `leader_losses`
@@ -17,16 +17,19 @@ on_path.
 """
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 
 from node import wire
 from node.ids import Epoch, LinkId, NodeId, Peer
+from node.memory import Once
 from node.rhythm import Rhythm
+from node.routes import has_come
 from node.seams import HopMessages, LinkMessages
+from node.state import changed
 from node.trees import SUPPLIES_PATH, Surroundings, TreeStatus
 from node.trees.join import Join
 from node.trees.merge import Merge
+from node.trees.position import CHANGES, SEEKING, SETTLED, Standing
 from node.trees.search import Search
 
 PATH = 64  # ids of a root path that are known; a deeper node knows the nearest
@@ -40,24 +43,25 @@ class Maodv:
     supplies = SUPPLIES_PATH
 
     def __init__(self, around: Surroundings) -> None:
-        self._station, _, self._relay, self._channels, self._notices = around
+        self._station, self._relay = around.station, around.relay
+        self._channels, self._notices = around.channels, around.notices
         self._env = self._station.env
         self._config = self._station.config
         self.me, self._epoch = self._station.me
         self.links: dict[NodeId, LinkId] = {}  # open tree links by their far end
+        self.standing = Standing.LEADER
+        self.settled = True  # it leads, or knows that it stands below a leader
         self.parent: NodeId | None = None
-        self.seeking = False  # as root: an orphan; as member: what the parent told last
-        self.fresh = True  # leader and root path hold for the present parent
         self.leader: NodeId = self.me
         self.leader_epoch: Epoch = self._epoch
         self.sequence = 0
         self.depth = 0
         self.root_path: tuple[NodeId, ...] = (self.me,)  # this node, its parent and so on, at most PATH
-        self._former: OrderedDict[LinkId, None] = OrderedDict()  # links that this life had and lost
+        self._former: Once[LinkId] = Once(FORMER)  # links that this life had and lost
         self._own_sequence = 0
         self._rhythm = Rhythm(self._env)
         self._news_at = 0.0  # when the leader was last heard anew
-        self._recorded: tuple | None = None
+        self._recorded: TreeStatus | None = None
         self.join = Join(around, self)
         self.search = Search(around, self, self.join)
         self.merge = Merge(around, self, self.join)
@@ -75,7 +79,7 @@ class Maodv:
         self._env.call_later(self._rhythm.begin(delay), self._tick)
 
     def status(self) -> TreeStatus:
-        return TreeStatus(self.leader, self.depth, self.parent, self.seeking or not self.fresh)
+        return TreeStatus(self.leader, self.depth, self.parent, not self.settled)
 
     def neighbor_up(self, peer: Peer) -> None:
         self.search.neighbor_up(peer.node)
@@ -108,9 +112,9 @@ class Maodv:
         self.join.opened(link)
 
     # ---- where this node stands --------------------------------------------------------------
-    @property
-    def is_leader(self) -> bool:
-        return self.parent is None and not self.seeking
+    def _enter(self, standing: Standing) -> None:
+        self.standing = changed(CHANGES, self.standing, standing)
+        self.settled = standing in SETTLED
 
     def children(self) -> list[LinkId]:
         return [link for node, link in self.links.items() if node != self.parent]
@@ -121,16 +125,14 @@ class Maodv:
     def set_parent(self, node: NodeId) -> None:
         """Turn the pointer to the far end of an open link; until it tells, nothing above is known."""
         self.parent = node
-        self.seeking = False
-        self.fresh = False
+        self._enter(Standing.TURNED)
         self._news_at = self._env.now()
         self._record()
 
-    def become_root(self, seeking: bool) -> None:
+    def _become_root(self, standing: Standing) -> None:
         """Lead, or seek as an orphan; the own count of beacons goes on, so that older ones lose."""
         self.parent = None
-        self.seeking = seeking
-        self.fresh = True
+        self._enter(standing)
         self.leader, self.leader_epoch = self.me, self._epoch
         self.depth = 0
         self.root_path = (self.me,)
@@ -138,7 +140,7 @@ class Maodv:
 
     def elect(self) -> None:
         """No new link was found: lead this fragment."""
-        self.become_root(seeking=False)
+        self._become_root(Standing.LEADER)
 
     # ---- links ---------------------------------------------------------------------------------
     def gain(self, node: NodeId, nonce: int, parent: bool) -> LinkId:
@@ -151,7 +153,7 @@ class Maodv:
         if parent:
             self.set_parent(node)
         self._notices.gained(link)
-        if not parent and self.fresh:
+        if not parent and self.standing is not Standing.TURNED:
             self._tell([link])
         return link
 
@@ -161,9 +163,7 @@ class Maodv:
         if self.links.get(far) != link:
             return
         del self.links[far]
-        self._former[link] = None
-        if len(self._former) > FORMER:
-            self._former.popitem(last=False)
+        self._former.first_time(link)
         if tell:
             self._relay.send(far, wire.Leave(link.nonce), last_word=True)
         if self.parent != far:
@@ -172,7 +172,7 @@ class Maodv:
         former = self.root_path if self.root_path[1:2] == (far,) else (self.me, far)
         depth = max(self.depth, 1)
         self.parent = None
-        self.seeking = True
+        self._enter(Standing.ORPHAN)
         self._notices.lost(link, reason)
         self.orphaned(link, former, depth)
 
@@ -182,11 +182,12 @@ class Maodv:
 
     def orphaned(self, rid: LinkId | None, former: tuple[NodeId, ...], depth: int) -> None:
         """The pointer upward is void: become the root of a fragment and look for a new link."""
-        self.become_root(seeking=True)
+        self._become_root(Standing.ORPHAN)
         self.search.begin(rid, former, depth)
 
     def relay_up(self, message: wire.Message, failed: Callable[[], None] | None = None) -> None:
         """Relay to the parent. If it does not answer it is lost: sooner than beacons or channel tell."""
+        assert self.parent is not None, "a root has nobody above"
         link = self.links[self.parent]
 
         def unanswered() -> None:
@@ -227,7 +228,7 @@ class Maodv:
         if links:
             self._channels.send(links, wire.Leader(
                 leader=self.leader, epoch=self.leader_epoch, sequence=self.sequence, depth=self.depth,
-                seeking=self.seeking, path=self.root_path))
+                seeking=self.standing in SEEKING, path=self.root_path))
 
     def _changed(self) -> None:
         self._record()
@@ -239,8 +240,8 @@ class Maodv:
         if far != self.parent or self.links.get(far) != link:
             self._station.dropped("not_parent")
             return
-        path = tuple(message.path)
-        if (path[:1] != (far,) or self.me in path or len(set(path)) != len(path)
+        path = message.path
+        if (not has_come(path[::-1], self.me, far)
                 or message.depth >= DEEPEST - 1 or len(path) != min(message.depth + 1, PATH)):
             self._station.dropped("bad_path")
             return
@@ -252,22 +253,21 @@ class Maodv:
             return
         news = not same or age > known
         root_path = (self.me, *path)[:PATH]
-        if not news and self.fresh and root_path == self.root_path and message.seeking == self.seeking:
+        standing = Standing.ADRIFT if message.seeking else Standing.MEMBER
+        if not news and standing is self.standing and root_path == self.root_path:
             return
-        if news or not self.fresh:
+        if news or self.standing is Standing.TURNED:
             self._news_at = self._env.now()
         self.leader, self.leader_epoch, self.sequence = message.leader, message.epoch, message.sequence
         self.depth = message.depth + 1
         self.root_path = root_path
-        self.seeking = message.seeking
-        self.fresh = True
+        self._enter(standing)
         self._changed()
 
     def _record(self) -> None:
         status = self.status()
-        state = (status.leader, status.depth, status.parent, status.seeking)
-        if state != self._recorded:
-            self._recorded = state
+        if status != self._recorded:
+            self._recorded = status
             self._env.record("tree_state", leader=status.leader, depth=status.depth, parent=status.parent,
                             seeking=status.seeking)
             self._notices.tree_changed()

@@ -8,15 +8,18 @@ lowest id never gives in, so it is never busy for long, and every merge leaves o
 """
 from __future__ import annotations
 
+from enum import auto
 from typing import NamedTuple
 
 from node import wire
-from node.environment import Timer
 from node.ids import NodeId, Peer
+from node.memory import Memory
+from node.routes import has_come
 from node.seams import HopMessages
+from node.state import Changes, State, changed
 from node.trees import Surroundings
 from node.trees.join import Join
-from node.trees.position import Position
+from node.trees.position import Position, Standing
 
 DEEP = 62  # depth from which a route to the leader would be too long (join.py)
 OFFERS = 16  # offers that a leader keeps
@@ -26,6 +29,23 @@ BUSY_PAUSE = 0.05  # s, doubled at each busy answer, times a random share
 REPEAT = 0.4  # s before the same other leader is offered again by this node
 FORWARDS = 4  # offers toward one other leader passed up in that time
 HEARD = 64  # other leaders that are remembered for that
+
+
+class Phase(State):
+    """Of the merge of this leader."""
+
+    IDLE = auto()
+    GATHERING = auto()  # an offer has come, and others may
+    JOINING = auto()  # a join through one of them is out
+    PAUSING = auto()  # until the next try
+
+
+CHANGES: Changes[Phase] = {
+    Phase.IDLE: {Phase.GATHERING},
+    Phase.GATHERING: {Phase.JOINING, Phase.IDLE},  # idle: it leads no more
+    Phase.JOINING: {Phase.PAUSING, Phase.IDLE},
+    Phase.PAUSING: {Phase.JOINING, Phase.IDLE},
+}
 
 
 class Heard(NamedTuple):
@@ -46,17 +66,17 @@ class Merge:
     """What this node hears of other trees, and the merge of this leader."""
 
     def __init__(self, around: Surroundings, tree: Position, join: Join) -> None:
-        self._station, self._neighbors, *_ = around
+        self._station, self._neighbors = around.station, around.neighbors
         self._env = self._station.env
         self._config = self._station.config
         self._me = self._station.me.node
         self._tree = tree
         self._joins = join
         self._heard: dict[NodeId, Heard] = {}  # of two-way neighbors
-        self._lately: dict[NodeId, tuple[float, int]] = {}  # other leader -> window's start, offers passed up
+        self._lately: Memory[NodeId, tuple[float, int]] = Memory(HEARD)  # other leader -> window's start, offers passed up
         self._leader: NodeId | None = None  # when neighbors were last compared
         self._offers: list[Offer] = []
-        self._timer: Timer | None = None  # of gathering, or of a pause
+        self._phase = Phase.IDLE
         self._tries = 0
         self._busy = 0
         self._began = 0.0
@@ -72,19 +92,16 @@ class Merge:
 
     def changed(self) -> None:
         """This node's own leader may have changed: the neighbors' beacons are to be judged anew."""
-        standing = self._tree.leader if self._settled() else None
+        standing = self._tree.leader if self._tree.settled else None
         if standing != self._leader:
             self._leader = standing
             for node in list(self._heard):
                 self._compare(node)
 
     # ---- whoever meets another tree --------------------------------------------------------------
-    def _settled(self) -> bool:
-        return self._tree.fresh and not self._tree.seeking
-
     def _compare(self, node: NodeId) -> None:
         heard, tree = self._heard[node], self._tree
-        if not self._settled() or heard.seeking or node in tree.links or not self._gives_in(heard):
+        if not tree.settled or heard.seeking or node in tree.links or not self._gives_in(heard):
             return
         if node in self._neighbors.two_way and self._allowed(heard.leader, 1):
             self._rise(wire.Offer(leader=heard.leader, depth=heard.depth, far=node, hops=()))
@@ -104,10 +121,7 @@ class Merge:
             since, passed = now, 0
         if passed >= most:
             return False
-        self._lately.pop(leader, None)
-        self._lately[leader] = (since, passed + 1)
-        if len(self._lately) > HEARD:
-            del self._lately[next(iter(self._lately))]
+        self._lately.remember(leader, (since, passed + 1))
         return True
 
     def _rise(self, message: wire.Offer) -> None:
@@ -120,11 +134,11 @@ class Merge:
             tree.relay_up(message._replace(hops=hops))
 
     def _offer(self, sender: Peer, message: wire.Offer) -> None:
-        hops = (*message.hops, self._me, message.far)
-        if message.hops[-1:] != (sender.node,) or len(set(hops)) != len(hops) \
+        hops, far = message.hops, message.far
+        if not has_come(hops, self._me, sender.node) or far in hops or far == self._me \
                 or not self._tree.is_child(sender.node):
             self._station.dropped("bad_route")
-        elif self._settled() and message.leader != self._tree.leader \
+        elif self._tree.settled and message.leader != self._tree.leader \
                 and self._allowed(message.leader, FORWARDS):
             self._rise(message)
 
@@ -133,21 +147,25 @@ class Merge:
         if any(known.route == offer.route for known in self._offers) or len(self._offers) >= OFFERS:
             return
         self._offers.append(offer)
-        if self._timer is None and not self._joins.pending:
+        if self._phase is Phase.IDLE:
             self._began = self._env.now()
             self._tries = self._busy = 0
             self._env.record("repair_started", rid=None, cause="merge")
-            self._later(self._config.merge_wait * self._env.random.uniform(0.7, 1.0))
+            self._later(Phase.GATHERING, self._config.merge_wait * self._env.random.uniform(0.7, 1.0))
 
-    def _later(self, delay: float) -> None:
-        self._timer = self._env.call_later(delay, self._join)
+    def _enter(self, phase: Phase) -> None:
+        self._phase = changed(CHANGES, self._phase, phase)
+
+    def _later(self, phase: Phase, delay: float) -> None:
+        self._enter(phase)
+        self._env.call_later(delay, self._join)
 
     def _join(self) -> None:
-        self._timer = None
-        if not self._tree.is_leader or not self._offers or self._tries + self._busy == TRIES + BUSY_TRIES:
+        if self._tree.standing is not Standing.LEADER or not self._offers or self._tries + self._busy == TRIES + BUSY_TRIES:
             self._end("refused")
             return
         best = min(self._offers)
+        self._enter(Phase.JOINING)
         self._joins.start(best.route, None, None, len(best.route) + best.distance,
                               lambda outcome: self._answered(best, outcome))
 
@@ -156,18 +174,19 @@ class Merge:
             self._end(outcome)
         elif outcome == "busy" and self._busy < BUSY_TRIES:
             self._busy += 1
-            self._later(BUSY_PAUSE * 2 ** min(self._busy, 4) * self._env.random.uniform(0.5, 1.0))
+            self._later(Phase.PAUSING, BUSY_PAUSE * 2 ** min(self._busy, 4) * self._env.random.uniform(0.5, 1.0))
         else:
             self._tries += 1
             if offer in self._offers:
                 self._offers.remove(offer)
             if self._offers and self._tries < TRIES:
-                self._later(0.0)
+                self._later(Phase.PAUSING, 0.0)
             else:
                 self._end("timeout" if outcome == "timeout" else "refused")
 
     def _end(self, outcome: str) -> None:
         self._offers = []
+        self._enter(Phase.IDLE)
         self._env.record("repair_ended", rid=None, cause="merge", outcome=outcome,
                          attempts=self._tries + self._busy + (outcome == "joined"),
                          seconds=self._env.now() - self._began)

@@ -1,15 +1,40 @@
-"""Where a node stands in its tree, as the parts of `maodv` see it: what they may read and ask of it."""
+"""Where a node of `maodv` stands in its tree: the states, and what the tree's parts may read and ask of it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from enum import auto
 from typing import Protocol
 
 from node import wire
 from node.ids import LinkId, NodeId
-from node.seams import Route
+from node.routes import Route
+from node.state import Changes, State
+
+
+class Standing(State):
+    """A root has no parent, a member has one."""
+
+    LEADER = auto()  # a root that leads
+    ORPHAN = auto()  # a root that lost its parent and seeks another
+    TURNED = auto()  # a member whose parent has told nothing yet: what is above is not known
+    MEMBER = auto()  # a member below a leader
+    ADRIFT = auto()  # a member below an orphan
+
+
+CHANGES: Changes[Standing] = {
+    Standing.LEADER: {Standing.TURNED},  # it gives in to another tree; no leader has a parent to lose
+    Standing.ORPHAN: {Standing.TURNED, Standing.LEADER},  # it joins, or elects itself
+    Standing.TURNED: {Standing.MEMBER, Standing.ADRIFT, Standing.ORPHAN},
+    Standing.MEMBER: {Standing.ADRIFT, Standing.TURNED, Standing.ORPHAN},
+    Standing.ADRIFT: {Standing.MEMBER, Standing.TURNED, Standing.ORPHAN},
+}
+SETTLED = Standing.LEADER, Standing.MEMBER
+SEEKING = Standing.ORPHAN, Standing.ADRIFT  # the fragment's root is an orphan
 
 
 class Position(Protocol):
+    @property
+    def standing(self) -> Standing: ...
     @property
     def links(self) -> Mapping[NodeId, LinkId]:
         """Open tree links by their far end."""
@@ -17,17 +42,15 @@ class Position(Protocol):
     @property
     def parent(self) -> NodeId | None: ...
     @property
-    def seeking(self) -> bool: ...
-    @property
-    def fresh(self) -> bool: ...
-    @property
-    def is_leader(self) -> bool: ...
-    @property
     def leader(self) -> NodeId: ...
     @property
     def depth(self) -> int: ...
     @property
-    def root_path(self) -> Route: ...
+    def root_path(self) -> Route:
+        """This node, its parent and so on."""
+
+    @property
+    def settled(self) -> bool: ...
     def is_child(self, node: NodeId) -> bool: ...
     def had(self, link: LinkId) -> bool: ...
     def set_parent(self, node: NodeId) -> None: ...

@@ -9,6 +9,7 @@ replacing link is not said: `choices` and `shared_choices` are two readings.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from node import wire
 from node.ids import LinkId, NodeId, Peer
@@ -16,7 +17,7 @@ from node.seams import HopMessages, LinkMessages, TreeNotices, TreeStatus
 from node.trees import SUPPLIES_PATH
 
 Edge = tuple[NodeId, NodeId]
-Notify = Callable[[NodeId, str, tuple], None]  # node, notice of the core, its arguments
+Notify = Callable[[NodeId, str, tuple[Any, ...]], None]  # node, notice of the core, its arguments
 
 
 class Script:
@@ -182,7 +183,7 @@ class Scripted:
             path.append(parent)
         return TreeStatus(path[-1], len(path) - 1, path[1] if len(path) > 1 else None, False)
 
-    def notice(self, name: str, arguments: tuple) -> None:
+    def notice(self, name: str, arguments: tuple[Any, ...]) -> None:
         """A notice of the script: lost, gained, replaced, abandoned or tree_changed."""
         getattr(self._notices, name)(*arguments)
 

@@ -12,13 +12,16 @@ depth: depth says who is probably not below the orphan, but only the join's walk
 """
 from __future__ import annotations
 
-from collections import OrderedDict
+from enum import auto
 from typing import NamedTuple
 
 from node import wire
 from node.environment import Timer
 from node.ids import LinkId, NodeId, Peer
+from node.memory import Once
+from node.routes import Route, has_come, place
 from node.seams import HopMessages
+from node.state import Changes, State, changed
 from node.trees import Surroundings
 from node.trees.join import Join
 from node.trees.position import Position
@@ -29,6 +32,21 @@ CANDIDATES = 16  # replies that are kept
 TRIES = 4  # joins through replies to one request
 SEEN = 128  # requests of others that are remembered
 FORWARD_JITTER = 0.004  # s, so that those who heard one broadcast do not all answer at once
+
+
+class Phase(State):
+    """Of the repair of this orphan."""
+
+    IDLE = auto()  # it is none
+    COLLECTING = auto()  # a route request is out, and replies come
+    JOINING = auto()  # a join through one of them is out
+
+
+CHANGES: Changes[Phase] = {
+    Phase.IDLE: {Phase.COLLECTING},
+    Phase.COLLECTING: {Phase.JOINING, Phase.IDLE},  # idle: it elects itself
+    Phase.JOINING: {Phase.COLLECTING, Phase.IDLE},  # idle: it has joined
+}
 
 
 class Candidate(NamedTuple):
@@ -68,15 +86,16 @@ class Search:
     """The repair of this orphan, and this node's part in the requests of others."""
 
     def __init__(self, around: Surroundings, tree: Position, join: Join) -> None:
-        self._station, self._neighbors, self._relay, _, self._notices = around
+        self._station, self._neighbors = around.station, around.neighbors
+        self._relay, self._notices = around.relay, around.notices
         self._env = self._station.env
         self._config = self._station.config
         self._me = self._station.me.node
         self._tree = tree
         self._join = join
         self._request = self._env.random.getrandbits(31)
-        self._seen: OrderedDict[tuple[NodeId, int], None] = OrderedDict()
-        self._running = False
+        self._seen: Once[tuple[NodeId, int]] = Once(SEEN)
+        self._phase = Phase.IDLE
         self._rid: LinkId | None = None
         self._former: tuple[NodeId, ...] = ()
         self._depth = 0
@@ -87,10 +106,13 @@ class Search:
         self._timer: Timer | None = None
         self.relayed: HopMessages = {wire.Rreq: self._request_relayed, wire.Rrep: self._reply}
 
+    def _enter(self, phase: Phase) -> None:
+        self._phase = changed(CHANGES, self._phase, phase)
+
     # ---- the orphan ---------------------------------------------------------------------------
     def begin(self, rid: LinkId | None, former: tuple[NodeId, ...], depth: int) -> None:
         """Seek a new link for this fragment. `former`, `depth`: where its root stood before the loss."""
-        self._running = True
+        self._enter(Phase.COLLECTING)
         self._rid, self._former, self._depth = rid, former, depth
         self._attempt = 0
         self._began = self._env.now()
@@ -99,7 +121,7 @@ class Search:
 
     def neighbor_up(self, node: NodeId) -> None:
         """A new neighbor may be the way out: ask again at once if nothing was found yet."""
-        if self._running and not self._join.pending and not self._candidates:
+        if self._phase is Phase.COLLECTING and not self._candidates:
             self._ask()
 
     def _next_attempt(self) -> None:
@@ -107,6 +129,7 @@ class Search:
         if lonely or self._attempt == self._config.request_attempts:
             self._end("elected")
             return
+        self._enter(Phase.COLLECTING)
         self._attempt += 1
         self._tries = 0
         self._candidates = []
@@ -128,13 +151,14 @@ class Search:
         best = min(self._candidates, key=self._distance)
         self._candidates.remove(best)
         self._tries += 1
+        self._enter(Phase.JOINING)
         hops = len(best.route) + best.far_depth
         self._join.start(best.route, self._rid, self._path(best), hops, self._joined)
 
     def _path(self, candidate: Candidate) -> tuple[NodeId, ...] | None:
         return reconfiguration_path(self._former, candidate.route, candidate.far_path)
 
-    def _distance(self, candidate: Candidate) -> tuple:
+    def _distance(self, candidate: Candidate) -> tuple[int | Route, ...]:
         """Nearest to the far old end first, then the shortest in all; the unknown last, the shallow first."""
         path = self._path(candidate)
         if path is None:
@@ -149,7 +173,7 @@ class Search:
 
     def _end(self, outcome: str) -> None:
         rid = self._rid
-        self._running = False
+        self._enter(Phase.IDLE)
         self._candidates = []
         if self._timer is not None:
             self._timer.cancel()
@@ -162,13 +186,13 @@ class Search:
 
     def _reply(self, sender: Peer, message: wire.Rrep) -> None:
         hops, crossing = message.hops, message.crossing
-        at = hops.index(self._me) if self._me in hops else len(hops)
-        if at + 1 >= len(hops) or hops[at + 1] != sender.node or not 0 < crossing < len(hops) \
-                or len(set(hops)) != len(hops) or message.path[:1] != hops[-1:]:
+        back = place(hops[::-1], self._me, sender.node)
+        at = len(hops) - 1 - back
+        if not back or not 0 < crossing < len(hops) or message.path[:1] != hops[-1:]:
             self._station.dropped("bad_route")
         elif at > 0:
             self._relay.send(hops[at - 1], message)
-        elif not self._running or message.request != self._request:
+        elif self._phase is Phase.IDLE or message.request != self._request:
             self._station.dropped("late")
         elif self._me not in message.path and len(self._candidates) < CANDIDATES:
             far_path = (*hops[crossing:], *message.path[1:])[:PATH]
@@ -187,49 +211,44 @@ class Search:
         tree = self._tree
         seeker = hops[0]
         if len(hops) == 1 and message.rid is not None and tree.links.get(seeker) == message.rid:
-            tree.lose(LinkId(*message.rid), "far_end")  # the other end has noticed before we did
+            tree.lose(tree.links[seeker], "far_end")  # the other end has noticed before we did
         if tree.parent == sender.node:
             if self._first(message) and len(hops) <= self._config.request_hops:
                 forward = message._replace(hops=(*hops, self._me))
                 self._env.call_later(self._env.random.random() * FORWARD_JITTER,
                                      lambda: self._station.broadcast(forward))
         elif sender.node not in tree.links:
-            self._crossed(message._replace(crossing=len(hops)))
+            self._crossed(message, len(hops))
 
     def _request_relayed(self, sender: Peer, message: wire.Rreq) -> None:
         """A route request on its way up the tree that it crossed to."""
-        if not self._sound(sender, message) or not 0 < (message.crossing or 0) < len(message.hops):
+        crossing = message.crossing or 0
+        if not self._sound(sender, message) or not 0 < crossing < len(message.hops):
             self._station.dropped("bad_route")
         elif self._tree.is_child(sender.node):
-            self._crossed(message)
+            self._crossed(message, crossing)
 
-    def _crossed(self, message: wire.Rreq) -> None:
-        """On the far side: reply if no deeper than the seeker was, else ask the parent."""
+    def _crossed(self, message: wire.Rreq, crossing: int) -> None:
+        """On the far side: reply if no deeper than the seeker was, else ask the parent. `crossing`: hops before it."""
         tree, hops = self._tree, (*message.hops, self._me)
-        if tree.seeking or not tree.fresh or not set(hops[:message.crossing]).isdisjoint(tree.root_path):
+        if not tree.settled or not set(hops[:crossing]).isdisjoint(tree.root_path):
             return  # no leader to join here, or below the seeker itself
         if not self._first(message):
             return
         if tree.depth <= message.depth or message.attempt > 1:
             self._relay.send(hops[-2], wire.Rrep(
-                request=message.request, hops=hops, crossing=message.crossing, depth=tree.depth,
+                request=message.request, hops=hops, crossing=crossing, depth=tree.depth,
                 path=meeting(tree.root_path, message.former[1:])))
-        elif len(hops) < HOPS and len(hops) - message.crossing <= self._config.request_hops:
-            tree.relay_up(message._replace(hops=hops))
+        elif len(hops) < HOPS and len(hops) - crossing <= self._config.request_hops:
+            tree.relay_up(message._replace(hops=hops, crossing=crossing))
 
     def _sound(self, sender: Peer, message: wire.Rreq) -> bool:
         hops = message.hops
-        return (hops[-1:] == (sender.node,) and self._me not in hops and len(hops) < HOPS
-                and len(set(hops)) == len(hops) and sender.node in self._neighbors.two_way)
+        return (has_come(hops, self._me, sender.node) and len(hops) < HOPS
+                and sender.node in self._neighbors.two_way)
 
     def _first(self, message: wire.Rreq) -> bool:
-        key = (message.hops[0], message.request)
-        if key in self._seen:
-            return False
-        self._seen[key] = None
-        if len(self._seen) > SEEN:
-            self._seen.popitem(last=False)
-        return True
+        return self._seen.first_time((message.hops[0], message.request))
 
 
 def _text(rid: LinkId | None) -> str | None:

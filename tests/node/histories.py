@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from node import wire
 from node.filters import covers, parse
 from node.ids import EventId, LinkId
-from node.routing.forwarding import EVERYTHING
+from node.reconcile import EVERYTHING
 from tests.node.tree_world import TreeWorld
 
 FILTERS = [parse(text) for text in (

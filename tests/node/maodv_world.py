@@ -20,6 +20,7 @@ from node.ids import Peer
 from node.relay import Relay
 from node.trees import Surroundings
 from node.trees.maodv import Maodv
+from node.trees.position import SEEKING
 
 STEP = 0.2  # s between two looks at where the hosts are
 
@@ -102,7 +103,7 @@ class Core:
     def lost(self, link, reason):
         self.open.remove(link)
         self.notices.append(("lost", link))
-        self.record("link_lost", link=link, reason=reason, parent=self.tree.seeking)
+        self.record("link_lost", link=link, reason=reason, parent=self.tree.standing in SEEKING)
 
     def replaced(self, rid, lost, new, path, role):
         assert role in ("old_near", "old_far", "new_near", "new_far", "on_path")
@@ -302,7 +303,7 @@ class World:
             if sum(link.low in part for link in self.links()) != len(part) - 1:
                 wrong.append(f"{sorted(part)}: does not span")
             for t in trees:
-                if t.seeking or not t.fresh:
+                if not t.settled:
                     wrong.append(f"{t.me}: seeks")
                 if any(not self.exists(link) for link in t.links.values()):
                     wrong.append(f"{t.me}: a link that its far end does not hold")

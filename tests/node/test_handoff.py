@@ -120,7 +120,7 @@ def test_an_old_broker_that_is_never_reached_is_given_up():
     world.hear(DEVICE, [3])
     world.run(40.0)
     assert one(world, "handoff", holder=0)["outcome"] == "abandoned"
-    assert world.sim.brokers[DEVICE]._holders == [world.sim.brokers[DEVICE]._at.holder]
+    assert world.sim.brokers[DEVICE]._holders == [world.sim.brokers[DEVICE]._at.holding]
     assert one(world, "session_closed", reason="expired")
     asked = one(world, "handoff", holder=0)["asked"]
     assert asked <= 6  # ever more seldom
@@ -142,7 +142,7 @@ def test_it_moves_on_in_the_midst_of_a_handoff():
     world.hear(DEVICE, [2])
     world.run(25.0)
     assert set(world.got(DEVICE)) == {*at_0, *at_3} and len(world.got(DEVICE)) == 40
-    assert world.sim.brokers[DEVICE]._holders == [world.sim.brokers[DEVICE]._at.holder]
+    assert world.sim.brokers[DEVICE]._holders == [world.sim.brokers[DEVICE]._at.holding]
 
 
 def test_publications_wait_for_a_broker_and_go_out_once():

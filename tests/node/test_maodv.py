@@ -13,6 +13,7 @@ from node.ids import LinkId, Peer
 from node.trees import SUPPLIES_PATH
 from node.trees.join import REMEMBERED, ROUTE, WALK, roles
 from node.trees.maodv import DEEPEST, PATH, Maodv
+from node.trees.position import Standing
 from node.trees.search import meeting, reconfiguration_path
 from tests.node.maodv_world import Walkers, World
 
@@ -53,7 +54,7 @@ def test_thirty_hosts_are_one_tree_a_second_or_two_after_they_hear_each_other():
         Walkers(world, 400, 150, (0, 0), seed).moving = False
         assert len(world.parts()) == 1
         assert world.settle(6) <= 5
-        assert world.nodes[0].tree.is_leader, "of trees that meet the later leader gives in"
+        assert world.nodes[0].tree.standing is Standing.LEADER, "of trees that meet the later leader gives in"
 
 
 def test_a_merge_is_a_plain_gained():
@@ -146,7 +147,7 @@ def test_an_orphan_with_nowhere_to_go_elects_itself_and_says_so():
     world.connect([(0, 1), (2, 3), (3, 4)])
     world.run(world.now + 7)
     assert world.faults() == []
-    assert world.nodes[2].tree.is_leader and world.nodes[4].tree.leader == 2
+    assert world.nodes[2].tree.standing is Standing.LEADER and world.nodes[4].tree.leader == 2
     assert told(world, 2, "abandoned") == [(lost,)]
 
 
@@ -223,14 +224,14 @@ def corrupt_ring(world, size):
         core.open = {links[n], links[n - 1]}
         tree.links = {link.far_end(n): link for link in core.open}
         tree.parent, tree.leader, tree.leader_epoch, tree.sequence = (n + 1) % size, 99, 1, 50
-        tree.depth, tree.root_path, tree.fresh, tree.seeking = 3, (n, (n + 1) % size, 98, 99), True, False
+        tree.depth, tree.root_path, tree.standing = 3, (n, (n + 1) % size, 98, 99), Standing.MEMBER
 
 
 @pytest.mark.parametrize("size", [3, 4, 7])
 def test_an_orphaned_cycle_with_live_links_ends_and_elects(size):
     world = quiet([(n, (n + 1) % size) for n in range(size)])
     corrupt_ring(world, size)
-    assert not any(core.tree.is_leader for core in world.nodes.values())
+    assert not any(core.tree.standing is Standing.LEADER for core in world.nodes.values())
     assert world.settle(15) <= 12
     silent = [f for _, _, kind, f in world.records if kind == "link_lost" and f["reason"] == "no_leader"]
     assert silent and len(silent) <= size
@@ -317,7 +318,7 @@ def test_an_answer_that_comes_too_late_opens_nothing():
     world.run(world.now + 2)
     assert outcomes == ["timeout"] and not world.links()
     assert drops(world)["late"] == 1
-    assert world.nodes[1].tree.is_leader
+    assert world.nodes[1].tree.standing is Standing.LEADER
 
 
 def granted(world):

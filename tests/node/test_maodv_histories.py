@@ -11,6 +11,7 @@ import random
 
 import pytest
 
+from node.trees.position import Standing
 from tests.node.maodv_world import Walkers, World
 
 DELAYS = [(0.001, 0.01), (0.001, 0.2), (0.01, 0.5)]  # s; the last is far beyond the relay's patience
@@ -33,7 +34,7 @@ def walk(seed):
     for _ in range(8):
         world.run(world.now + 5 * chance.random())
         if chance.random() < 0.5 and world.nodes:
-            leaders = [n for n, core in world.nodes.items() if core.tree.is_leader]
+            leaders = [n for n, core in world.nodes.items() if core.tree.standing is Standing.LEADER]
             host = chance.choice(sorted(leaders if leaders and chance.random() < 0.5 else world.nodes))
             world.crash(host)
             world.after(chance.uniform(0.01, 6), lambda host=host: world.boot(host))
@@ -83,7 +84,7 @@ def meet(seed):
         path = core.tree.root_path
         root = world.nodes[path[-1]].tree
         far = chance.choice([*sorted(world.adjacent[core.me.node]), path[-1]])
-        if root.is_leader and not root.join.pending and far not in path:
+        if root.standing is Standing.LEADER and not root.join.pending and far not in path:
             root.join.start((*reversed(path), far), None, None, len(path) + 3, lambda outcome: None)
     world.run(world.now + 3)
 

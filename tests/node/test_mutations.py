@@ -9,12 +9,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
+from node.reconcile import EVERYTHING
 from node.reconcile.informed import Informed
 from node.reconcile.notified import Notified
 from node.reconcile.path import ReconfigurationPath
 from node.reconcile.strawman import Strawman
 from node.reconcile.timed import Timed
-from node.routing.forwarding import EVERYTHING
 from tests.node import histories
 
 MUTANTS = {}

@@ -325,8 +325,8 @@ def test_activates_of_strangers_are_dropped_and_bounded():
 class Deaf(Informed):
     """Its FLUSHes get nowhere, so that T_u alone withdraws."""
 
-    def _first_flush(self, rid):
-        return False
+    def _flush_received(self, link, message):
+        pass
 
 
 @pytest.mark.parametrize(("subscription_timer", "extraneous"), [(0.02, 3), (0.15, 0)])

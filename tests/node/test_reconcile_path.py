@@ -133,7 +133,7 @@ def test_of_two_paths_that_share_a_broker_one_is_done_by_informed():
 
 def test_a_refused_path_is_done_by_informed_and_both_old_ends_know():
     world = figure_6(ReconfigurationPath)
-    other = Course(LinkId(D, S, 77), LinkId(G, S, 78), (S, G, D), 1, world.links[frozenset((S, G))])
+    other = Course(LinkId(D, S, 77), LinkId(G, S, 78), (S, G, D), 1, 0, world.links[frozenset((S, G))])
     world.run(world.time + T_REP)
     world.cores[G].reconciler._take_part(other)
     world.exchange((A, B), C, D)
@@ -153,7 +153,7 @@ def test_a_refusal_that_comes_before_the_trees_notice_counts():
         held.append((node, name, arguments)) if arguments[-1] == "old_far" else tell(node, name, arguments))
     world.script._notify = world._notify
     world.cores[A].reconciler._take_part(
-        Course(LinkId(A, X, 77), LinkId(A, E, 78), (A, E, X), 0, None))
+        Course(LinkId(A, X, 77), LinkId(A, E, 78), (A, E, X), 0, 0, None))
     world.exchange((A, B), C, D)
     world.run(world.time + T_REP + 0.01)
     assert [node for node, fields in world.records("link_activated")] == [C]

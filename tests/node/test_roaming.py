@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from node.filters import parse
 from node.roaming import handoff, sessions
-from node.roaming import uplink as uplink_module
 from node.roaming.buffer import Buffer
+from node.roaming.session import Phase as Turn
+from node.routing.duplicates import SeenEvents
 from tests.node.roaming_world import World, in_memory
 
 BROKERS, DEVICE = 4, 4
@@ -175,7 +176,8 @@ def stop_before_the_subscriptions(monkeypatch):
         self.handoffs.begin(session)
 
     def move_in(self, link, message):
-        self.links[link].told = None
+        session = self.links[link]
+        session.enter(Turn.SERVED if session.is_served else Turn.FETCHING)
 
     monkeypatch.setattr(sessions.Sessions, "_open", early)
     monkeypatch.setattr(sessions.Sessions, "_move_in", move_in)
@@ -195,7 +197,7 @@ def forgets_what_it_has_handed(monkeypatch):
 
 def remembers_no_event(monkeypatch):
     """The device does not know what it has had."""
-    monkeypatch.setattr(uplink_module.SeenEvents, "first_time", lambda *_: True)
+    monkeypatch.setattr(SeenEvents, "first_time", lambda *_: True)
     monkeypatch.setattr(Buffer, "put_before", lambda self, earlier, now: [self.add(event, now) for event in earlier] and 0)
 
 
