@@ -28,4 +28,4 @@ def ack_time(base_rate: float) -> float:
 
 def backoff_window(failures: int) -> int:
     """Slots of the contention window after so many failed tries of one frame."""
-    return min((CW_MIN + 1) * 2**failures - 1, CW_MAX)
+    return min(((CW_MIN + 1) << failures) - 1, CW_MAX)

@@ -7,8 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
+from typing import Protocol
 
 _SWEEP = 4096  # cancelled timers that may lie in the heap whatever its size
+
+
+class Lives(Protocol):
+    """Whose timers do nothing once it is dead."""
+
+    alive: bool
 
 
 class Clock:
@@ -41,7 +48,7 @@ class Clock:
         """When the next action is due; None when there is none."""
         return self._heap[0][0] if self._heap else None
 
-    def timer(self, owner, delay: float, action: Callable[[], None]) -> Timer:
+    def timer(self, owner: Lives, delay: float, action: Callable[[], None]) -> Timer:
         """Run `action` in `delay` s if `owner.alive` then; the timer can be cancelled."""
         timer = Timer(self, owner, action)
         self._order = order = self._order + 1
@@ -58,11 +65,12 @@ class Clock:
                 heappush(heap, item)
                 break
             self.time = time
-            if type(action) is Timer:
-                action = action.take()
-                if action is None:
-                    continue
-            action()
+            if isinstance(action, Timer):
+                wanted = action.take()
+                if wanted is not None:
+                    wanted()
+            else:
+                action()
         if not self.stopping:
             self.time = until
 
@@ -81,7 +89,7 @@ class Timer:
 
     __slots__ = ("_clock", "_owner", "action")
 
-    def __init__(self, clock: Clock, owner, action: Callable[[], None]) -> None:
+    def __init__(self, clock: Clock, owner: Lives, action: Callable[[], None]) -> None:
         self._clock = clock
         self._owner = owner
         self.action: Callable[[], None] | None = action

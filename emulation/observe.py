@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from emulation.clock import Clock
 from emulation.involvement import Involvement
 from emulation.runner import check
 from emulation.worlds.sim.world import Simulated, few_collections
 from node.broker import Broker
+from topologies import Scenario
 
-Listener = Callable[[float, int, str, dict], None]  # t (s, to the microsecond), node (-1: the world), kind, fields
+Listener = Callable[[float, int, str, dict[str, Any]], None]  # t (s, to the microsecond), node (-1: the world), kind, fields
 
 
-def observe(scenario, listener: Listener, involvement: Involvement | None = None) -> None:
+def observe(scenario: Scenario, listener: Listener, involvement: Involvement | None = None) -> None:
     """Run a scenario (topologies.Scenario) in virtual time; nothing is written, nothing captured.
 
     `involvement` learns which brokers each change of the tree involves. Raises WorkloadError, mobility.TraceError and

@@ -10,7 +10,7 @@ import errno
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
-from json.encoder import c_make_encoder, encode_basestring
+from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-defined]  # typeshed has only what is public
 from pathlib import Path
 from typing import Any, Protocol
 

@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice, pairwise
+from typing import Any, Protocol
 
 from emulation import chance
+from emulation.scheduler import Scheduler
 from node import wire
 from node.filters import Filter, FilterError, never, parse
 from node.filters.language import check_attributes
 from node.recovery.cache import size_of
+from topologies import Scenario
 from topologies.notes import few
 from topologies.problems import one_line
 from topologies.replay import is_short
+from topologies.workload import Publish, Subscribe
+from topologies.workload import Workload as Plan
 
 CLIENT = "app"
 MOST_PAIRS = 1_000_000  # of filters and events that are held against each other before a run
@@ -28,7 +34,7 @@ class WorkloadError(Exception):
     """Filters or events of the workload that no node would take; str() has a line for each, with key and cure."""
 
 
-def check_workload(workload) -> None:
+def check_workload(workload: Plan) -> None:
     """What only the node's filter language can tell of a workload. Raises WorkloadError with all of it."""
     problems = []
     for k, entry in enumerate(workload.subscribe):
@@ -36,16 +42,16 @@ def check_workload(workload) -> None:
             parse(entry.filter)
         except FilterError as error:
             problems.append(f"workload.subscribe[{k}].filter: {error}")
-    for k, entry in enumerate(workload.publish):
+    for k, event in enumerate(workload.publish):
         try:
-            check_attributes(entry.event)
+            check_attributes(event.event)
         except FilterError as error:
             problems.append(f"workload.publish[{k}].event: {error}")
     if problems:
         raise WorkloadError("\n".join(map(one_line, problems)))
 
 
-def notes(scenario) -> Iterator[str]:
+def notes(scenario: Scenario) -> Iterator[str]:
     """What only the filter language can tell of a workload that is in order: what meets nothing, and what is said twice."""
     yield from few(_oversized(scenario))
     yield from few(_never(scenario))
@@ -53,7 +59,7 @@ def notes(scenario) -> Iterator[str]:
     yield from few(_repeated(scenario))
 
 
-def _oversized(scenario) -> Iterator[str]:
+def _oversized(scenario: Scenario) -> Iterator[str]:
     """Events that a queue, a cache or a buffer never takes, headers and all."""
     node, events = scenario.node, list(islice(_samples(scenario), MOST_PAIRS))
     if not events:
@@ -68,7 +74,7 @@ def _oversized(scenario) -> Iterator[str]:
             yield f"node.{key}: {most} bytes, and an event of the workload takes {size} with its header: {then}; more, or smaller events"
 
 
-def _samples(scenario) -> Iterator[wire.Event]:
+def _samples(scenario: Scenario) -> Iterator[wire.Event]:
     """An event of each kind of the workload, as large as it gets."""
     workload, last = scenario.workload, len(scenario.names) - 1
     if workload.kinds and workload.publish_interval:
@@ -83,14 +89,14 @@ def _numbered(events: float) -> int:
     return min(int(events) + 1, 2**32 - 1)
 
 
-def _never(scenario) -> Iterator[str]:
+def _never(scenario: Scenario) -> Iterator[str]:
     """Filters that no event of anybody can match."""
     for k, row in enumerate(scenario.workload.subscribe):
         if why := never(parse(row.filter)):
             yield f"workload.subscribe[{k}].filter: it can never match: {why}"
 
 
-def _unmet(scenario) -> Iterator[str]:
+def _unmet(scenario: Scenario) -> Iterator[str]:
     """Subscriptions that no planned event can match while it counts for them, and events that nobody wants."""
     workload = scenario.workload
     if not workload.subscribe and not workload.publish:
@@ -123,7 +129,7 @@ def _unmet(scenario) -> Iterator[str]:
             yield f"workload.publish[{k}].event: no subscription of the workload matches it, so it is delivered to nobody"
 
 
-def _in_time(scenario, row, event) -> bool:
+def _in_time(scenario: Scenario, row: Subscribe, event: Publish) -> bool:
     """Whether one of the events may be published while the subscription counts for it."""
     run = scenario.run
     begin, end = row.at + run.grace, (run.duration if row.until is None else row.until) - run.deadline
@@ -133,14 +139,14 @@ def _in_time(scenario, row, event) -> bool:
     return event.at <= end and last >= begin
 
 
-def _elsewhere(scenario, row, event) -> bool:
+def _elsewhere(scenario: Scenario, row: Subscribe, event: Publish) -> bool:
     """Whether a host other than the subscriber publishes it."""
     everybody = range(len(scenario.names))
     subscribers, publishers = set(everybody if row.hosts is None else row.hosts), set(everybody if event.hosts is None else event.hosts)
     return len(subscribers | publishers) > 1
 
 
-def _repeated(scenario) -> Iterator[str]:
+def _repeated(scenario: Scenario) -> Iterator[str]:
     """One filter twice at a host: a client holds it once, and the first `until` takes it back."""
     held: dict[tuple[int, Filter], list[int]] = {}
     rows = scenario.workload.subscribe
@@ -165,6 +171,21 @@ def kind_name(kind: int) -> str:
     return f"k{kind:02d}"
 
 
+class Counts(Protocol):
+    """Where a workload counts what it published and what was delivered."""
+
+    published: int
+    delivered: int
+
+
+@dataclass(slots=True)
+class OwnCounts:
+    """Counts from 0."""
+
+    published: int = 0
+    delivered: int = 0
+
+
 class Workload:
     """Drives the clients on the nodes of one run.
 
@@ -172,11 +193,10 @@ class Workload:
     down. A host that is down publishes nothing; its client subscribes again when it returns.
     """
 
-    def __init__(self, clock, workload, hosts: int, seed: int, end: float,
-                 broker_of: Callable[[int], object], only: Collection[int] | None = None) -> None:
+    def __init__(self, clock: Scheduler, workload: Plan, hosts: int, seed: int, end: float,
+                 broker_of: Callable[[int], Any], only: Collection[int] | None = None, counts: Counts | None = None) -> None:
         """`only`: the hosts that are driven from here; all of them by default."""
-        self.published = 0
-        self.delivered = 0
+        self.counts = OwnCounts() if counts is None else counts
         self._clock = clock
         self._plan = workload
         self._end = end
@@ -192,20 +212,17 @@ class Workload:
                 self._at(entry.at, self._subscribe, host, entry.filter)
                 if entry.until is not None:
                     self._at(entry.until, self._unsubscribe, host, entry.filter)
-        for entry in workload.publish:
-            of = range(hosts) if entry.hosts is None else entry.hosts
+        for event in workload.publish:
+            of = range(hosts) if event.hosts is None else event.hosts
             for number, host in enumerate(of):
                 if host in driven:
-                    self._plan_publication(host, entry, entry.at + entry.spread * number / len(of), 0)
+                    self._plan_publication(host, event, event.at + event.spread * number / len(of), 0)
 
-    def started(self, host: int, broker) -> None:
+    def started(self, host: int, broker: Any) -> None:
         """A node began a life: its client attaches and subscribes to what it wants by now."""
         broker.attach(CLIENT, self._deliver)
         for wanted in self._wanted[host]:
             broker.subscribe(CLIENT, wanted)
-
-    def counts(self) -> dict[str, int]:
-        return {"published": self.published, "delivered": self.delivered}
 
     # ---- the generator --------------------------------------------------------------------------
     def _plan_host(self, host: int, draw: random.Random) -> None:
@@ -227,18 +244,18 @@ class Workload:
         self._publish(host, {"kind": kind}, payload)
 
     # ---- the explicit part --------------------------------------------------------------------
-    def _plan_publication(self, host: int, entry, first: float, count: int) -> None:
+    def _plan_publication(self, host: int, entry: Publish, first: float, count: int) -> None:
         time = first + count * (entry.every or 0.0)
         if entry.until is None or time < entry.until:
             self._at(time, self._publish_planned, host, entry, first, count)
 
-    def _publish_planned(self, host: int, entry, first: float, count: int) -> None:
+    def _publish_planned(self, host: int, entry: Publish, first: float, count: int) -> None:
         if entry.every is not None:
             self._plan_publication(host, entry, first, count + 1)
         self._publish(host, entry.event, b"")
 
     # ---- on the brokers -----------------------------------------------------------------------
-    def _at(self, time: float, action: Callable[..., None], *arguments) -> None:
+    def _at(self, time: float, action: Callable[..., None], *arguments: Any) -> None:
         if time < self._end:
             self._clock.call_at(time, lambda: action(*arguments))
 
@@ -254,16 +271,16 @@ class Workload:
         if broker is not None:
             broker.unsubscribe(CLIENT, wanted)
 
-    def _publish(self, host: int, attributes: dict[str, object], payload: bytes) -> None:
+    def _publish(self, host: int, attributes: Mapping[str, object], payload: bytes) -> None:
         broker = self._broker_of(host)
         if broker is not None:
             broker.publish(CLIENT, attributes, payload)
-            self.published += 1
+            self.counts.published += 1
 
-    def _deliver(self, event) -> None:
-        self.delivered += 1
+    def _deliver(self, event: object) -> None:
+        self.counts.delivered += 1
 
 
-def _driven(entry, driven: Collection[int]) -> list[int]:
+def _driven(entry: Subscribe | Publish, driven: Collection[int]) -> list[int]:
     """The hosts of an explicit entry that are driven from here."""
     return [host for host in (driven if entry.hosts is None else entry.hosts) if host in driven]

@@ -67,7 +67,7 @@ def _failure(answer: bytes, what: str) -> int:
     """What an acknowledgement says; raises OSError when that is an error."""
     if HEADER.unpack_from(answer)[1] != NLMSG_ERROR:
         return 0
-    code, = struct.unpack_from("=i", answer, HEADER.size)
+    code: int = struct.unpack_from("=i", answer, HEADER.size)[0]
     if code < 0:
         raise OSError(-code, os.strerror(-code), what)
     return code

@@ -132,8 +132,8 @@ class Sniffer:
             while going():
                 if self._ring is None:
                     self._return()
-                elif not self._wait():
-                    self._leave()
+                elif not self._wait(self._ring):
+                    self._leave(self._ring)
         finally:
             self.close()
 
@@ -141,37 +141,37 @@ class Sniffer:
         """Take what is in the ring still, and write it out. Raises DiskFull."""
         if self._ring is not None:
             time.sleep(2 * RETIRE / 1000)  # the block in hand is given over
-            self._take()
-            self._leave()
+            self._take(self._ring)
+            self._leave(self._ring)
         self._file.flush()
 
-    def _wait(self) -> bool:
+    def _wait(self, ring: Ring) -> bool:
         """Take what comes in a little while; whether the interface is still there."""
         poll = select.poll()
-        poll.register(self._ring.socket, select.POLLIN | select.POLLERR)
+        poll.register(ring.socket, select.POLLIN | select.POLLERR)
         ready = poll.poll(2 * RETIRE)
-        self._take()
+        self._take(ring)
         if any(events & (select.POLLERR | select.POLLNVAL) for _, events in ready):
-            code = self._ring.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            code = ring.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             self.interruptions += 1
             if code == errno.ENETDOWN:
                 time.sleep(RETIRE / 1000)  # it may only be down; then it goes on by itself, if its frames are the same
                 with contextlib.suppress(OSError):
-                    self._check(_link_type(self._ring.socket, self._interface))
+                    self._check(_link_type(ring.socket, self._interface))
             return self._interface in (name for _, name in socket.if_nameindex())
         return True
 
-    def _take(self) -> None:
+    def _take(self, ring: Ring) -> None:
         """Every block that the kernel has handed over."""
-        before = self._ring.dropped
-        for head, data in self._ring.records():
+        before = ring.dropped
+        for head, data in ring.records():
             self._file.append(head + data)
             self.frames += 1
-        self.dropped += self._ring.dropped - before
+        self.dropped += ring.dropped - before
 
-    def _leave(self) -> None:
-        self._take()
-        self._ring.close()
+    def _leave(self, ring: Ring) -> None:
+        self._take(ring)
+        ring.close()
         self._ring = None
 
     def _return(self) -> None:
@@ -235,7 +235,7 @@ def _up(name: str) -> None:
         fcntl.ioctl(probe, SIOCSIFFLAGS, struct.pack("16sH22x", name.encode(), IFF_UP))
 
 
-def going_until(stop: list, seconds: float | None) -> Callable[[], bool]:
+def going_until(stop: list[object], seconds: float | None) -> Callable[[], bool]:
     """True until something is put in `stop`, or so long."""
     end = None if seconds is None else time.monotonic() + seconds
     return lambda: not stop and (end is None or time.monotonic() < end)

@@ -6,7 +6,7 @@ import socket
 import struct
 import sys
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from emulation import addresses
 from emulation.linux import netlink
@@ -34,7 +34,7 @@ class Change(NamedTuple):
     (the error), missed (some changes are not known one by one)."""
 
     what: str
-    value: object = None
+    value: Any = None
 
 
 def open_watch() -> int:

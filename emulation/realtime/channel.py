@@ -5,9 +5,14 @@ import json
 import os
 import select
 import socket
+from typing import Any, Protocol
 
 LONGEST = 1 << 18  # bytes of one message
 MOST_DESCRIPTORS = 3
+
+
+class HasFileno(Protocol):
+    def fileno(self) -> int: ...
 
 
 class Channel:
@@ -27,7 +32,7 @@ class Channel:
     def fileno(self) -> int:
         return self._socket.fileno()
 
-    def send(self, message: dict, descriptors: tuple[int, ...] = (), wait: bool = True) -> bool:
+    def send(self, message: dict[str, Any], descriptors: tuple[int, ...] = (), wait: bool = True) -> bool:
         """Whether the other end is still there. Without `wait` a message is left out when the other end
         has too many to read."""
         try:
@@ -39,7 +44,7 @@ class Channel:
             return False
         return True
 
-    def receive(self, timeout: float | None = None) -> dict | None:
+    def receive(self, timeout: float | None = None) -> dict[str, Any] | None:
         """The next message; {} when none came in `timeout` s, None when the other end is closed."""
         if timeout is not None and not select_one(self, timeout):
             return {}
@@ -54,7 +59,7 @@ class Channel:
         self._socket.close()
 
 
-def select_one(readable, timeout: float) -> bool:
+def select_one(readable: int | HasFileno, timeout: float) -> bool:
     """Whether something is to be read within `timeout` s; any number of open files will do."""
     poll = select.poll()
     poll.register(readable, select.POLLIN)

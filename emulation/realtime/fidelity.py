@@ -8,7 +8,9 @@ from __future__ import annotations
 import math
 import mmap
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from topologies.netns import Fidelity as Limits
 
 FINEST = 1e-6  # s: all that is earlier counts as this
 GROWTH = 1.1
@@ -32,7 +34,7 @@ MOST_TOLD = 10  # hosts that are named one by one
 class Tally:
     """The counts of one process: a lateness histogram and a few totals, 64 bits each."""
 
-    def __init__(self, words) -> None:
+    def __init__(self, words: memoryview[int]) -> None:
         self.words = words
 
     def late(self, seconds: float, due: float = 0.0) -> None:
@@ -69,18 +71,17 @@ def tallies(count: int) -> list[Tally]:
     return [Tally(words[k * _WORDS:(k + 1) * _WORDS]) for k in range(count)]
 
 
-def lateness(tallied: Sequence[Tally]) -> dict[str, object]:
+def lateness(tallied: Sequence[Tally]) -> dict[str, Any]:
     """Median, 99th percentile and worst of all of these together, and from when on it was so late, in s; null without
     samples."""
     rows = (tally.words[:CLASSES].tolist() for tally in tallied)
     counts = [sum(column) for column in zip(*rows, strict=True)]
     samples = sum(counts)
-    latest = max(tallied, key=lambda tally: tally.worst, default=None)
-    worst = 0.0 if latest is None else latest.worst
+    worst, worst_from = max(((tally.worst, tally.worst_from) for tally in tallied), default=(0.0, 0.0))
     return {"samples": samples, "median": _quantile(counts, samples, 0.5, worst),
             "p99": _quantile(counts, samples, 0.99, worst),
             "worst": round(max(worst, FINEST), 6) if samples else None,
-            "worst_from": round(latest.worst_from, 3) if samples else None}
+            "worst_from": round(worst_from, 3) if samples else None}
 
 
 def _quantile(counts: Sequence[int], samples: int, share: float, worst: float) -> float | None:
@@ -95,7 +96,7 @@ def _quantile(counts: Sequence[int], samples: int, share: float, worst: float) -
     return round(worst, 6)
 
 
-def lost_inside(name: str, words, lives: int, dropped: int) -> list[str]:
+def lost_inside(name: str, words: memoryview[int], lives: int, dropped: int) -> list[str]:
     """What a host's node and the medium ought to have had from each other and had not, in sentences. `dropped`: by the
     host's full sockets, which is judged elsewhere. A life that is cut short leaves a few uncounted."""
     said = []
@@ -116,7 +117,7 @@ class Part(NamedTuple):
     host: bool = False  # a host's node: its percentile counts, too
 
 
-def judge(measured: dict, limits, disturbances: Iterable[str], parts: Iterable[Part] = ()) -> list[str]:
+def judge(measured: dict[str, Any], limits: Limits, disturbances: Iterable[str], parts: Iterable[Part] = ()) -> list[str]:
     """Why a run is not valid, one sentence each; none when it kept to the limits of [run.fidelity].
 
     `measured`: the manifest's table fidelity. `disturbances`: what happened that was not in the scenario.
@@ -138,7 +139,7 @@ def judge(measured: dict, limits, disturbances: Iterable[str], parts: Iterable[P
     return wrong + list(disturbances)
 
 
-def _by_itself(part: Part, limits) -> list[str]:
+def _by_itself(part: Part, limits: Limits) -> list[str]:
     """What is wrong with one process, whatever the others did."""
     if part.tally.worst > limits.stall:
         return [f"{part.name} stood still for {part.tally.worst:.2f} s from {part.tally.worst_from:.1f} s on, more than "

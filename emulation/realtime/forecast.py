@@ -12,6 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from emulation.medium import propagation_of
+from mobility import Movement
+from topologies import Scenario
+
 LEADER_SHARE = 2.5  # datagrams of a host for each beacon of its leader, acknowledgements and repairs included
 EVENT_SHARE = 0.3  # datagrams of a host for each event of the network, retransmissions included
 UNICAST_HEARD = 1.05  # receivers of a datagram that is no beacon
@@ -38,7 +42,7 @@ class Forecast(NamedTuple):
         return f"{text}: more than this machine can do in time" if self.too_much else text
 
 
-def forecast(scenario, movement, speed: float | None = None) -> Forecast:
+def forecast(scenario: Scenario, movement: Movement, speed: float | None = None) -> Forecast:
     """The load of a run. `speed`: of this machine against the reference; measured by default."""
     hosts, node = len(movement), scenario.node
     beacons = 1.0 / node.hello_interval
@@ -51,7 +55,7 @@ def forecast(scenario, movement, speed: float | None = None) -> Forecast:
                     len(os.sched_getaffinity(0)), medium)
 
 
-def events(scenario, hosts: int) -> float:
+def events(scenario: Scenario, hosts: int) -> float:
     """Events that the workload publishes a second, all hosts together, while it is at its busiest."""
     workload = scenario.workload
     rate = hosts / workload.publish_interval if workload.kinds and workload.publish_interval else 0.0
@@ -59,10 +63,8 @@ def events(scenario, hosts: int) -> float:
     return rate + sum(explicit)
 
 
-def degree(scenario, movement) -> float:
+def degree(scenario: Scenario, movement: Movement) -> float:
     """The mean number of radio neighbors of a host over the run."""
-    from emulation.medium import propagation_of
-
     duration = scenario.run.duration
     reach = propagation_of(scenario.radio, movement, scenario.run.seed).reach
     contacts = movement.contacts(reach, 0.0, duration)

@@ -51,7 +51,7 @@ class Interfaces:
         """Watch from now on, by the sockets of `open_watch`, a host each; what is to be read, and of which host."""
         for host, descriptor in descriptors.items():
             watch = self._watches[host] = Watch(descriptor)
-            planned = {address.packed for address in (addresses.ipv4(host), *_ipv6(host))}
+            planned = {addresses.ipv4(host).packed, *(address.packed for address in _ipv6(host))}
             self._stories[host] = _Story(planned & watch.known, watch.link)
             if not planned <= watch.known and not self._plan.fabric.switches:
                 self._lacking = "hosts have no IPv6 addresses: this system has no IPv6, or it is switched off"
@@ -119,7 +119,7 @@ class Interfaces:
         elif link.up and not before.up:  # the scenario has switched it on again
             self._give_back(host)
         if link.station != before.station:
-            self._station(host, link.station)
+            self._station(host, link)
         if link.mtu != before.mtu:
             more = f": frames above {port.LONGEST} bytes were refused" if link.mtu > MTU else ""
             self._say(host, f"{name} got the MTU {link.mtu} at {self._at()}{more}")
@@ -162,8 +162,9 @@ class Interfaces:
         self._say(host, f"{name} was removed at {self._at()}: the host had no radio from then on")
         self._record(host, "unplug", "gone")
 
-    def _station(self, host: int, station: bytes) -> None:
+    def _station(self, host: int, link: Link) -> None:
         """It has another Ethernet address, by which the medium finds it from now on."""
+        station = link.station
         named, name = station.hex(":"), self._name(host)
         same = [other for other, story in self._stories.items()
                 if other != host and story.link is not None and story.link.station == station]
@@ -175,10 +176,10 @@ class Interfaces:
         else:
             self._say(host, f"{name} got the Ethernet address {named} at {self._at()}, and was reached by it from then on")
         self._tell(host, "station", "host_interface", address=named,
-                   state="up" if self._stories[host].link.up else "down")
+                   state="up" if link.up else "down")
         if self._plan.neighbors:
             for other, story in self._stories.items():
-                if other == host and story.link.up:
+                if other == host and link.up:
                     self._give_back(host)
                 elif story.link is not None and story.link.up:  # the others are told when they are up again
                     watch = self._watches[other]

@@ -20,7 +20,7 @@ from emulation.realtime.clock import RealTime
 from emulation.realtime.fidelity import NEIGHBORS
 from emulation.realtime.plan import Plan, Setting
 from emulation.realtime.stations import Stations
-from emulation.records import DiskFull, RecordWriter, flush_all
+from emulation.records import DiskFull, Flushable, RecordWriter, flush_all
 from topologies.faults import LinkFault
 
 NAP = 0.5  # s of sleep at most
@@ -51,7 +51,7 @@ class MediumProcess:
         world = RecordWriter(plan.path / "world.jsonl", -1, self.scheduler.now)
         self._record = world.record
         self.carrier = plan.fabric.carrier(Setting(plan, ends, spaces, self.stations, self.scheduler, world.record))
-        self._files = [world, *self.carrier.files()]
+        self._files: list[Flushable] = [world, *self.carrier.files()]
         self._before = Drops([0] * plan.hosts, [0] * plan.hosts)
         plan.poll.register(channel.fileno(), select.EPOLLIN)
 

@@ -29,6 +29,7 @@ from emulation.realtime.fidelity import (
     SEEN,
     SETTING_UP,
     UNSENT,
+    Tally,
 )
 from emulation.realtime.plan import Plan
 from emulation.workload import Workload
@@ -37,13 +38,16 @@ from node.broker import Broker
 from node.config import NodeConfig
 from node.control import Control
 from node.roaming.device import Device
+from node.settings import Settings
+from node.shell.logs import Journal, Records
+from node.shell.radio import Radio
 
 ENDS = signal.SIGUSR1  # tells a node that the run is over
 COUNT = 0.5  # s between two looks at what was lost
 CLOCKS_AGREE = 0.005  # s: further apart, somebody has set the wall clock between two readings, or we were kept waiting
 
 
-class _Records(daemon.Records):
+class _Records(Records):
     """Each record is in the file when `append` returns."""
 
     def append(self, t: float, kind: str, fields: dict[str, object]) -> None:
@@ -59,25 +63,25 @@ def run(plan: Plan, host: int, epoch: int, began: float | None, channel: Channel
 
 
 async def _live(plan: Plan, host: int, epoch: int, began: float | None, channel: Channel) -> None:
-    settings = daemon.Settings(
-        node=host, interface=addresses.INTERFACE, control=Path("control", f"{host}.sock"),
+    control_at = Path("control", f"{host}.sock")
+    settings = Settings(
+        node=host, interface=addresses.INTERFACE, control=control_at,
         journal=Path("journals", f"{host}.journal") if plan.scenario.run.journal else None,
         config=NodeConfig(**plan.scenario.node.model_dump()))
     tally = plan.nodes[host]
-    radio = daemon.Radio(settings)
+    radio = Radio(settings)
     control = None
     try:
         first = began is None
-        if first:
-            began = await _told(channel)
-        port = _port(settings, radio, epoch, plan, began)
-        journal = settings.journal and daemon.Journal(settings.journal)
+        begins = await _told(channel) if began is None else began
+        port = _port(settings, radio, epoch, plan, begins)
+        journal = None if settings.journal is None else Journal(settings.journal)
         broker = _node(plan, settings, port, journal)
-        control = Control(settings.control, broker, port.tick, port.records)
+        control = Control(control_at, broker, port.tick, port.records)
         client = _Client(plan, host, port, broker, journal)
         if first:
-            await trio.sleep(max(began - time.monotonic(), 0.0))
-            tally.late(time.monotonic() - began)
+            await trio.sleep(max(begins - time.monotonic(), 0.0))
+            tally.late(time.monotonic() - begins)
         tally.words[SETTING_UP] += time.process_time_ns()
         await daemon.serve(port, broker, control, client.drive, client.count, client.end,
                            lambda: radio.follow(port.tick), started=client.start)
@@ -88,7 +92,7 @@ async def _live(plan: Plan, host: int, epoch: int, began: float | None, channel:
     port.records.close()
 
 
-def _node(plan: Plan, settings: daemon.Settings, port: daemon.Port, journal: daemon.Journal | None) -> Broker | Device:
+def _node(plan: Plan, settings: Settings, port: daemon.Port, journal: Journal | None) -> Broker | Device:
     """The host's broker, or its device if the host roams."""
     if settings.node in plan.scenario.workload.roam:
         return Device(settings.node, port.epoch, settings.config, port, port.radio.learning(wire.decode),
@@ -103,10 +107,10 @@ async def _told(channel: Channel) -> float:
     answer = channel.receive()
     if answer is None:
         raise SystemExit(1)  # the run ended before it began
-    return answer["began"]
+    return float(answer["began"])
 
 
-def _port(settings: daemon.Settings, radio: daemon.Radio, epoch: int, plan: Plan, began: float) -> daemon.Port:
+def _port(settings: Settings, radio: Radio, epoch: int, plan: Plan, began: float) -> daemon.Port:
     """A port whose time counts from `began` of the monotonic clock, whoever sets the wall clock meanwhile."""
     tally = plan.nodes[settings.node]
     wrong = 1.0
@@ -120,35 +124,42 @@ def _port(settings: daemon.Settings, radio: daemon.Radio, epoch: int, plan: Plan
     return port
 
 
-class _Workload(Workload):
-    """Counts where the supervisor sees it, over all lives of the host."""
+class _Counts:
+    """emulation.workload.Counts where the supervisor sees them, over all lives of the host."""
 
-    words = None  # of the host's tally
+    def __init__(self, tally: Tally) -> None:
+        self._words = tally.words
 
-    def _publish(self, host: int, attributes: dict[str, object], payload: bytes) -> None:
-        before = self.published
-        super()._publish(host, attributes, payload)
-        self.words[PUBLISHED] += self.published - before
+    @property
+    def published(self) -> int:
+        return self._words[PUBLISHED]
 
-    def _deliver(self, event) -> None:
-        super()._deliver(event)
-        self.words[DELIVERED] += 1
+    @published.setter
+    def published(self, count: int) -> None:
+        self._words[PUBLISHED] = count
+
+    @property
+    def delivered(self) -> int:
+        return self._words[DELIVERED]
+
+    @delivered.setter
+    def delivered(self, count: int) -> None:
+        self._words[DELIVERED] = count
 
 
 class _Client:
     """The host's client: the same plan as in `sim`, from the same random streams, at the clock's times."""
 
     def __init__(self, plan: Plan, host: int, port: daemon.Port, broker: Broker,
-                 journal: daemon.Journal | None) -> None:
+                 journal: Journal | None) -> None:
         self._host, self._port, self._broker, self._journal = host, port, broker, journal
         self._tally = plan.nodes[host]
         self._before = {k: self._tally.words[k] for k in (RECORDS_LOST, UNSENT, REFUSED, CALLED, HEARD)}  # in former lives
         self._clock = Clock()
         self._up = False
         scenario = plan.scenario
-        self._workload = _Workload(self._clock, scenario.workload, plan.hosts, scenario.run.seed,
-                                   scenario.run.duration, self._of, only=[host])
-        self._workload.words = self._tally.words
+        self._workload = Workload(self._clock, scenario.workload, plan.hosts, scenario.run.seed, scenario.run.duration,
+                                  self._of, only=[host], counts=_Counts(self._tally))
         self._clock.run(max(port.tick(), 0.0))  # what was to happen while the host was down
 
     def _of(self, host: int) -> Broker | None:

@@ -17,6 +17,7 @@ import mobility
 from emulation import addresses
 from emulation.propagation import LogDistance, UnitDisk
 from emulation.realtime.channel import select_one
+from topologies.radio import LogDistanceRadio, UnitDiskRadio
 
 PORT = 4711  # UDP; nothing else runs yet
 MAGIC = b"roamcast probe "
@@ -76,13 +77,13 @@ def places(movement: mobility.Movement, t: float = 0.0) -> np.ndarray:
     return found
 
 
-def reception(movement: mobility.Movement, radio, propagation: UnitDisk | LogDistance,
+def reception(movement: mobility.Movement, radio: UnitDiskRadio | LogDistanceRadio, propagation: UnitDisk | LogDistance,
               off: set[int], edge: float = 0.0) -> np.ndarray:
     """The probability that one broadcast of a host (row) is received by another (column) at time 0; NaN within
     the share `edge` of the range about it, at the least at the very edge of a unit disk."""
     at = places(movement)
-    distance = np.linalg.norm(at[:, None] - at[None], axis=2)
-    found = (distance <= propagation.reach).astype(float)
+    distance: np.ndarray = np.linalg.norm(at[:, None] - at[None], axis=2)
+    found: np.ndarray = (distance <= propagation.reach).astype(float)
     if isinstance(propagation, LogDistance):
         for sender, receiver in np.argwhere(found > 0.0).tolist():
             if sender != receiver:

@@ -9,6 +9,8 @@ import time
 import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from emulation.linux import kernel, port
 from emulation.realtime import host as host_process
@@ -76,6 +78,12 @@ class Host:
     up: bool = False  # its radio is on and its programs are wanted
     frozen: bool = False
 
+    @property
+    def way(self) -> Channel:
+        """To the node's process, which is there."""
+        assert self.channel is not None
+        return self.channel
+
     def state(self) -> str:
         """What a person who watches sees of it."""
         if self.frozen:
@@ -115,15 +123,15 @@ class Hosts:
         made = [host for host in self.all if host.number not in ports]
         for host in made:
             host.node, host.channel = fork(
-                lambda channel, number=host.number: host_process.make(plan, number, channel),
+                partial(host_process.make, plan, host.number),
                 keep=plan.stations[host.number:host.number + 1])
         for host in made:
             self.answer(host, "made")
-            host.tap, host.space, host.watch = host.channel.descriptors
+            host.tap, host.space, host.watch = host.way.descriptors
 
-    def answer(self, host: Host, key: str) -> dict:
+    def answer(self, host: Host, key: str) -> dict[str, Any]:
         """What a host's process says, which must hold `key`. Raises Failed."""
-        answer = host.channel.receive(PATIENCE)
+        answer = host.way.receive(PATIENCE)
         if answer and key in answer:
             return answer
         reason = (answer or {}).get("failed") or (
@@ -276,7 +284,7 @@ class Hosts:
         if code == 0:
             return  # it has done what it had to do
         how = f"was killed from outside (signal {-code})" if code < 0 else f"ended with exit code {code}"
-        name = self._plan.scenario.hosts.command_of(host.number)[0]
+        name = (self._plan.scenario.hosts.command_of(host.number) or [""])[0]
         why = spoken.get("failed") or f"{name} {how}; see programs/{host.number}.log"
         self.disturbances.append(f"host {host.number}'s command failed at {self._now():.1f} s: {why}")
 
@@ -326,7 +334,7 @@ class Hosts:
 
 def reaped() -> list[tuple[int, int]]:
     """(pid, status) of the processes that ended since the last call, or were stopped by a signal, or continued."""
-    found = []
+    found: list[tuple[int, int]] = []
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)

@@ -15,11 +15,13 @@ import time
 from collections.abc import Callable
 from functools import partial
 from heapq import heappop, heappush
+from typing import Any
 
 from emulation.linux import kernel
+from emulation.linux.watch import Watch
 from emulation.medium import propagation_of
 from emulation.realtime import fidelity, medium, probe
-from emulation.realtime.channel import Channel
+from emulation.realtime.channel import Channel, HasFileno
 from emulation.realtime.fidelity import (
     DELIVERED,
     NEIGHBORS,
@@ -53,11 +55,11 @@ class Supervisor:
         self._hosts = hosts = Hosts(plan, self._tell, self._now)
         self._interfaces = Interfaces(plan, self._tell, self._now, lambda host: hosts.all[host].up)
         hosts.started = self._interfaces.started
-        self._watched: dict[object, int] = {}  # what tells of a host's interface -> the host
+        self._watched: dict[Watch, int] = {}  # what tells of a host's interface -> the host
         self._clocks = 0.0, 0.0  # s by which the wall clock and that of all time since boot were ahead at the begin
         self._medium_pid = -1
-        self._medium: Channel | None = None
-        self._report: dict | None = None  # the medium's last word
+        self._channel: Channel | None = None  # to the medium
+        self._report: dict[str, Any] | None = None  # the medium's last word
         self._order = 0
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._wake, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -71,8 +73,8 @@ class Supervisor:
         self._plan.fabric.begin(self._plan)
         hosts.make()
         taps, spaces = [host.tap for host in hosts.all], [host.space for host in hosts.all]
-        self._medium_pid, self._medium = fork(partial(medium.run, self._plan, taps, spaces),
-                                              keep=[*taps, *spaces, self._plan.poll.fileno(), *self._network()])
+        self._medium_pid, self._channel = fork(partial(medium.run, self._plan, taps, spaces),
+                                               keep=[*taps, *spaces, self._plan.poll.fileno(), *self._network()])
         for tap in taps:
             os.close(tap)
         self._caller.send({"made": round(time.monotonic() - begun, 3)})
@@ -80,6 +82,12 @@ class Supervisor:
             self._self_check()
         self._begin(begun)
         self._end(self._supervise())
+
+    @property
+    def _medium(self) -> Channel:
+        """To the medium's process, which is there."""
+        assert self._channel is not None
+        return self._channel
 
     def _network(self) -> list[int]:
         """The descriptor of the program that made the hosts' namespaces, if one did."""
@@ -97,7 +105,7 @@ class Supervisor:
             ends = begins + plan.hosts * probe.SLOT + settle
             self._medium.send({"probe": ends})
             for host in asked:
-                host.channel.send({"probe": [begins, ends]})
+                host.way.send({"probe": [begins, ends]})
             for host in asked:
                 heard[host.number].update(hosts.answer(host, "heard")["heard"])
             if probe.complete(heard, expected):
@@ -161,7 +169,8 @@ class Supervisor:
         """To the end of the run; whether that came early. Raises Failed."""
         duration = self._plan.scenario.run.duration
         with selectors.DefaultSelector() as selector:
-            for readable in (self._wake, self._caller, self._medium, *self._watched):
+            readables: tuple[int | HasFileno, ...] = (self._wake, self._caller, self._medium, *self._watched)
+            for readable in readables:
                 selector.register(readable, selectors.EVENT_READ)
             while self._now() < duration:
                 while self._due and self._due[0][0] <= self._now():
@@ -174,23 +183,24 @@ class Supervisor:
                     os.read(self._wake, 4096)
                 for pid, status in reaped():
                     self._hosts.ended(pid, status)
-                for watch in ready & self._watched.keys():
+                for watch in [watch for watch in self._watched if watch in ready]:
                     self._interfaces.heed(self._watched[watch])
                 if self._caller in ready:
                     return True
                 if self._medium in ready:
-                    self._hear_medium()
+                    self._report = self._hear_medium()
                     return self._now() < duration
             self._plan.supervisor.late(self._now() - duration, duration)
         return False
 
-    def _hear_medium(self) -> None:
-        """The medium's only word is its last. Raises Failed when that is none of its own."""
+    def _hear_medium(self) -> dict[str, Any]:
+        """The medium's only word, which is its last. Raises Failed when that is none of its own."""
         answer = self._medium.receive(LAST_WORDS)
         if not answer or "report" not in answer:
             why = (answer or {}).get("failed") or ("it does not answer" if answer == {} else "it was killed")
             raise Failed(f"the medium's process ended at {self._now():.1f} s: {why}")
-        self._report = answer["report"]
+        report: dict[str, Any] = answer["report"]
+        return report
 
     # ---- the end ----------------------------------------------------------------------------------
     def _end(self, early: bool) -> None:
@@ -199,11 +209,9 @@ class Supervisor:
         self._hosts.last_look()
         notes = [*self._interfaces.notes(), *clocks_said(self._clocks, _ahead(), bool(self._plan.ports))]
         self._hosts.end(GRACE)
-        if self._report is None:
-            self._hear_medium()
+        report = self._hear_medium() if self._report is None else self._report
         self._medium.close()
         wait_for([self._medium_pid])
-        report = self._report
         measured = self._measured(report)
         disturbances = [*self._hosts.told(), *report["disturbances"], *self._interfaces.disturbances(),
                         *self._lost_inside(report["socket_drops_of"])]
@@ -224,7 +232,8 @@ class Supervisor:
 
     def _lost_inside(self, dropped: list[int]) -> list[str]:
         """Datagrams that hosts lost within, in sentences; of a host that stood still that is told already."""
-        said, stall = [], self._plan.scenario.run.fidelity.stall
+        said: list[str] = []
+        stall = self._plan.scenario.run.fidelity.stall
         if not self._plan.fabric.compares:
             return said
         for host, tally in zip(self._hosts.all, self._plan.nodes, strict=True):
@@ -243,7 +252,7 @@ class Supervisor:
         return [f"kernels did not take {sum(refused.values())} datagrams of the nodes of hosts {some} (a full table of "
                 "neighbors or queue, a firewall; hosts.log has the first of each): they count as sent"]
 
-    def _measured(self, report: dict) -> dict[str, object]:
+    def _measured(self, report: dict[str, Any]) -> dict[str, Any]:
         """The manifest's table fidelity but for the judgement."""
         plan = self._plan
         words = [tally.words for tally in plan.nodes]
@@ -283,7 +292,7 @@ def clocks_said(before: tuple[float, float], after: tuple[float, float], devices
     return said
 
 
-def _told(measured: dict) -> list[str]:
+def _told(measured: dict[str, Any]) -> list[str]:
     """What is lacking without making the run invalid, in sentences."""
     dropped = measured.get("capture_drops", 0)
     return [f"the captures lack {dropped} frames that nobody read in time"] if dropped else []

@@ -22,6 +22,7 @@ from emulation.linux import genetlink, kernel, netlink
 from emulation.linux.netlink import attribute
 from emulation.realtime.plan import Plan
 from emulation.worlds.hwsim import frames
+from topologies.radio import LogDistanceRadio, UnitDiskRadio
 
 MODULE = "mac80211_hwsim"
 HWSIM, NL80211 = "MAC80211_HWSIM", "nl80211"  # families of generic netlink
@@ -89,7 +90,7 @@ def attach() -> socket.socket:
     return port
 
 
-def joining(index: int, radio) -> bytes:
+def joining(index: int, radio: UnitDiskRadio | LogDistanceRadio) -> bytes:
     """The attributes of JOIN_IBSS for the interface of that index and the scenario's table [radio]."""
     base, data = (frames.RATES[frames.rate_index(rate)] for rate in (radio.base_rate, radio.data_rate))
     basic = bytes(rate // 500_000 for rate in sorted({base, data}))
@@ -124,7 +125,7 @@ def dropped(interface: str) -> int:
     values = bytearray(struct.pack("=II", GSTATS, count) + bytes(8 * count))
     _ethtool(interface, names)
     _ethtool(interface, values)
-    found = {names[12 + k * NAME_BYTES:][:NAME_BYTES].rstrip(b"\0").decode(): value
+    found: dict[str, int] = {names[12 + k * NAME_BYTES:][:NAME_BYTES].rstrip(b"\0").decode(): value
              for k, (value,) in enumerate(struct.iter_unpack("=Q", values[8:]))}
     return found.get("d_tx_dropped", 0) + found.get("d_tx_failed", 0)
 

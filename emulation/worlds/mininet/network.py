@@ -22,6 +22,7 @@ from emulation.realtime.processes import Failed, fork
 from emulation.worlds.hwsim import radio
 from emulation.worlds.mininet import loop
 from emulation.worlds.mininet.replay import Replay, broadcast_rate, path_loss
+from topologies.radio import UnitDiskRadio
 
 PROGRAMS = {"wmediumd": "-l", "hwsim_mgmt": "-W", "mnexec": "-n", "iw": "-W"}  # and what of its install.sh brings them
 PYTHONS = ("/usr/bin/python3", "/usr/local/bin/python3")  # besides ours: where its install.sh installs for
@@ -93,6 +94,7 @@ def _alone() -> None:
 def _order(plan: Plan) -> dict[str, object]:
     """What the driver is told first."""
     scenario = plan.scenario.radio
+    assert isinstance(scenario, UnitDiskRadio)  # as topologies.check has seen to
     exponent, noise = path_loss(scenario.range)
     stations = [[addresses.mac(host).hex(":"), f"{addresses.ipv4(host)}/{addresses.IPV4_PREFIX}", place]
                 for host, *place in Replay(plan.movement).moved(0.0)]

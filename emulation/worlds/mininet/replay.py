@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from emulation.realtime.probe import places
+from mobility import Movement
 
 MOVED = 0.01  # m from what was told last; a smaller step is not told
 # wmediumd's log-distance loss in dB at d meters: FIRST + 10 exponent log10(d), whole dB; its file has one decimal of the exponent
@@ -23,7 +24,7 @@ RATES = (1.0, 2.0, 5.5, 6.0, 9.0, 11.0, 12.0, 18.0, 24.0, 36.0, 48.0, 54.0)  # M
 class Replay:
     """The movement of a run, told in steps: what has moved since it was told last."""
 
-    def __init__(self, movement) -> None:
+    def __init__(self, movement: Movement) -> None:
         self._movement = movement
         self._told = np.full((len(movement), 3), np.inf)
 
@@ -55,7 +56,7 @@ def loss(exponent: float, distance: float) -> float:
 def edge(exponent: float, noise: int) -> float:
     """The distance, in m, at which wmediumd ceases to deliver."""
     last = TX_POWER + 2 * GAIN - LEAST - noise + 1
-    return 10.0 ** ((last - FIRST) / (10.0 * exponent))
+    return math.pow(10.0, (last - FIRST) / (10.0 * exponent))
 
 
 def broadcast_rate(rate: float) -> float:

@@ -8,6 +8,7 @@ the order in which they were asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from emulation import chance
 from emulation.clock import Clock, Timer
@@ -47,7 +48,7 @@ class Simulation:
     def __init__(self, movement: Movement, radio: UnitDiskRadio | LogDistanceRadio, config: NodeConfig, seed: int, end: float,
                  recorders: list[Callable[..., None]], world_record: Callable[..., None],
                  capture: Capture | None = None, clock: Clock | None = None,
-                 make_broker: Callable[..., Broker] = Broker, off: Iterable[int] = ()) -> None:
+                 make_broker: Callable[..., Any] = Broker, off: Iterable[int] = ()) -> None:
         """`recorders[host](kind, **fields)` takes a node's records, `world_record` the world's;
         `make_broker(host, epoch, config, environment, decode)` begins a life; hosts of
         `off` have their radios off until they start."""
@@ -99,7 +100,9 @@ class Simulation:
 
     def _end(self, host: int, how: str, switch_off: Callable[[int], None]) -> None:
         self.brokers[host] = None
-        self._ports[host].alive = False
+        port, self._ports[host] = self._ports[host], None
+        if port is not None:
+            port.alive = False
         self._record("host_down", host=host, how=how)
         switch_off(host)
 

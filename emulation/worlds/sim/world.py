@@ -79,7 +79,7 @@ class Simulated:
             if round(now) % FLUSH == 0:
                 self._recorders.flush()
         if self._progress is not None:
-            self._progress(Progress(now, self._duration, self.workload.published, self.workload.delivered))
+            self._progress(Progress(now, self._duration, self.workload.counts.published, self.workload.counts.delivered))
         self._clock.call_at(now + TICK, self._tick)
 
 
@@ -128,7 +128,7 @@ class SimRun:
         seconds, made = time.perf_counter() - self._began, self._simulated
         fidelity = {"real_time": False, "speed": round(self._clock.time / seconds, 2), "run_seconds": round(seconds, 3),
                     "actions": self._clock.actions, "receptions": made.simulation.medium.receptions if made else 0}
-        return {"fidelity": fidelity, "epoch": EPOCH, "workload": made.workload.counts() if made else {}}
+        return {"fidelity": fidelity, "epoch": EPOCH, "workload": {"published": made.workload.counts.published, "delivered": made.workload.counts.delivered} if made else {}}
 
 
 class Sim:
