@@ -9,6 +9,7 @@ import os
 import random
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 HELP = "run the test suite; other arguments go to pytest"
@@ -23,12 +24,19 @@ PROGRAMS = {  # what tests start besides Python (their marker `needs`), and Debi
     "babeld": "babeld",
     "iperf3": "iperf3",
 }
+# What --fast runs: no Spark, no real time, no program besides Python, no search for random examples, and not these files,
+# which take seconds each.
+FAST = ("tests/test_references.py", "tests/topologies", "tests/mobility", "tests/node", "tests/emulation")
+FAST_WITHOUT = ("tests/node/test_floods.py",)
+FAST_MARKERS = "not slow and not hwsim and not real_time and not needs and not hypothesis"
 ADMINISTRATION = ("/usr/sbin", "/sbin")  # where Debian has babeld, and where a user's PATH does not look
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "roamcast test [--slow | --hwsim] [--seed N] [PYTEST ARGUMENTS]"
+    parser.usage = "roamcast test [--fast | --slow | --hwsim] [--seed N] [PYTEST ARGUMENTS]"
     which = parser.add_mutually_exclusive_group()
+    which.add_argument("--fast", action="store_true",
+                       help="a part of the suite that takes under a minute, for every change; a path after it narrows it")
     which.add_argument("--slow", action="store_true", help="also the long sweeps (marker slow)")
     which.add_argument("--hwsim", action="store_true",
                        help="those of real 802.11 alone: minutes, in a guest that is made first; needs root (marker hwsim)")
@@ -43,12 +51,15 @@ def run(args: argparse.Namespace) -> int:
     if not (ROOT / "tests").is_dir():
         raise UserError(f"{ROOT} has no folder tests; run this in a checkout of the source")
     os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), *ADMINISTRATION])
-    _programs()
+    if not args.fast:
+        _programs()
     seed = random.SystemRandom().randrange(2**32) if args.seed is None else args.seed
     command = [sys.executable, "-m", "pytest", f"--randomly-seed={seed}",
                f"--hypothesis-seed={seed}", "-rfE"]
     if not any(argument.startswith(("-n", "--numprocesses", "--pdb")) for argument in args.others):
         command += ["-n", "0" if args.hwsim else str(min(PROCESSES, os.cpu_count() or 1))]
+    if args.fast:
+        command += fast(args.others)
     if args.slow:
         command += ["-m", "not hwsim"]
     if args.hwsim:  # one guest at a time, and what was measured is shown
@@ -56,6 +67,12 @@ def run(args: argparse.Namespace) -> int:
     print(f"roamcast test: seed {seed}; `roamcast test --seed {seed}` repeats this order and these examples", flush=True)
     os.chdir(ROOT)
     os.execv(sys.executable, [*command, *args.others])
+
+
+def fast(others: Sequence[str]) -> list[str]:
+    """pytest's arguments for --fast; the paths are ours unless `others` has some."""
+    paths = [] if any((ROOT / other.partition("::")[0]).exists() for other in others) else FAST
+    return ["-m", FAST_MARKERS, *(f"--ignore={path}" for path in FAST_WITHOUT), *paths]
 
 
 def _programs() -> None:

@@ -22,6 +22,7 @@ from pathlib import Path
 import pytest
 
 from cli import bootstrap, debian, java
+from cli import test as test_command
 from cli.main import commands
 from node import __version__
 from tests.own_mounts import own_mounts
@@ -556,3 +557,24 @@ def test_a_seed_repeats_the_order_and_the_examples(small_suite):
 def test_other_arguments_go_to_pytest_and_slow_ones_run_when_asked(small_suite):
     done = run_suite(small_suite, "--slow", "-k", "good or long", "-n0")
     assert done.returncode == 0 and re.search(r"^2 passed\b.* in ", done.stdout.strip().splitlines()[-1])
+
+
+def test_the_fast_tests_are_some_of_the_suite():
+    """They are chosen from it by folders, files and markers, and leave out whatever the suite leaves out."""
+    default = re.search(r"-m '(.*?)'", tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]["addopts"])
+    assert test_command.FAST_MARKERS.startswith(default[1] + " and not ")
+    assert all(path.startswith("tests/") and (ROOT / path).exists() for path in (*test_command.FAST, *test_command.FAST_WITHOUT))
+    assert all(any(path.startswith(room) for room in test_command.FAST) for path in test_command.FAST_WITHOUT)
+    assert test_command.fast(["-x"])[-len(test_command.FAST):] == list(test_command.FAST)
+
+def test_a_path_narrows_the_fast_tests(small_suite):
+    (small_suite / "tests/test_small.py").write_text(
+        "import pytest\nfrom hypothesis import given, strategies as st\n"
+        "def test_quick(): pass\n"
+        "@pytest.mark.real_time\ndef test_real_time(): assert False\n"
+        "@pytest.mark.needs('python3')\ndef test_program(): assert False\n"
+        "@pytest.mark.slow\ndef test_slow(): assert False\n"
+        "@given(st.integers())\ndef test_random(number): assert False\n")
+    done = run_suite(small_suite, "--fast", "tests/test_small.py", "-n", "0")
+    assert done.returncode == 0 and re.search(r"^1 passed, 4 deselected\b", done.stdout.strip().splitlines()[-1]), done.stdout
+    assert "apt-get" not in done.stderr
