@@ -1,8 +1,8 @@
 """The printed tables in docs/quickstart.md and the picture in the README, made again from real runs.
 
-Run by name: python tests/bench/pages.py [SCENARIO ...]      (default: park-30 and rwp50-ped)
+Run by name: python tests/bench/pages.py [park-30 | rwp50-ped | study ...]      (default: all)
 Simulation is deterministic, so the numbers change only with the code. park-30 also gives docs/report.webp, for
-which Chromium must be installed; it needs Spark like every analysis, some 20 s a scenario on an idle machine.
+which Chromium must be installed. All need Spark, some 20 s for each run on an idle machine; the study has ten.
 """
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from tests.bench import measured  # noqa: E402
 PAGE = ROOT / "docs" / "quickstart.md"
 PICTURE = ROOT / "docs" / "report.webp"
 SCENARIOS = ("park-30", "rwp50-ped")
+STUDY = "study"  # park-12 with and without recovery, five seeds each
+SHOWN = ("delivery ratio", "physical bound", "median", "99th percentile", "bytes per delivery", "repairing")
 WINDOW, WIDTH = (1180, 1490), 860  # pixels: of the browser, and of the picture
 
 
@@ -46,8 +48,37 @@ def picture(report: Path, folder: Path) -> None:
     image.resize((WIDTH, WINDOW[1] * WIDTH // WINDOW[0]), Image.Resampling.LANCZOS).save(PICTURE, quality=90, method=6)
 
 
+def study(folder: Path) -> str:
+    """What the quick start types in its third step, and what `roamcast compare` prints of it."""
+    plain = (ROOT / "topologies" / "park-12.toml").read_text()
+    sides = {"plain": plain, "gossip": plain + '\n[node]\nrecovery = "combined"\n'}
+    runs = []
+    for side, text in sides.items():
+        (folder / f"{side}.toml").write_text(text)
+        for seed in range(1, 6):
+            runs.append(f"runs/{side}-{seed}")
+            subprocess.run([str(ROOT / "roamcast"), "run", f"{side}.toml", "--seed", str(seed), "--no-analysis",
+                            "--out", runs[-1]], check=True, cwd=folder)
+    return subprocess.run([str(ROOT / "roamcast"), "compare", *runs], check=True, cwd=folder,
+                          stdout=subprocess.PIPE, text=True).stdout
+
+
+def excerpt(printed: str) -> str:
+    """The heads of the table and some of its rows; three dots for what is left out."""
+    lines, shown = printed.splitlines(), []
+    first = next(at for at, line in enumerate(lines) if line.startswith("Delivery "))
+    for line in lines[:first + 1] + [line for line in lines[first + 1:] if line[10:].lstrip().startswith(SHOWN)]:
+        shown.append(line.rstrip())
+    return "\n".join([*shown, "..."])
+
+
 def main() -> None:
-    for name in sys.argv[1:] or SCENARIOS:
+    for name in sys.argv[1:] or (*SCENARIOS, STUDY):
+        if name == STUDY:
+            with tempfile.TemporaryDirectory() as folder:
+                text = f"{measured.stamp(load=False)}\n```text\n{excerpt(study(Path(folder)))}\n```\n"
+                measured.write(PAGE, command(name), text)
+            continue
         with tempfile.TemporaryDirectory() as folder:
             run = Path(folder) / "run"
             done = subprocess.run([str(ROOT / "roamcast"), "run", str(ROOT / "topologies" / f"{name}.toml"),

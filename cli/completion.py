@@ -1,0 +1,46 @@
+"""`roamcast completion SHELL`: prints what a shell needs to complete this command's words (by shtab)."""
+from __future__ import annotations
+
+import argparse
+
+HELP = "print the completion script for a shell"
+SHELLS = ("bash", "zsh", "tcsh")
+FILES = {"FILE", "SCENARIO", "RECORDS", "capture", "journal"}  # arguments by what their help calls them
+FOLDERS = {"DIR", "RUN"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=SHELLS)
+    parser.epilog = ("for bash: roamcast completion bash > ~/.local/share/bash-completion/completions/roamcast; "
+                     "for zsh: a file _roamcast in a folder of $fpath")
+
+
+def run(args: argparse.Namespace) -> int:
+    import shtab
+
+    print(shtab.complete(whole(), shell=args.shell))
+    return 0
+
+
+def whole() -> argparse.ArgumentParser:
+    """One parser with all commands, which otherwise have one each; what is a file or a folder completes as such."""
+    import importlib
+
+    import shtab
+
+    from cli.main import commands
+
+    parser = argparse.ArgumentParser(prog="roamcast")
+    parser.add_argument("-V", "--version", action="store_true", help="print the version")
+    names = parser.add_subparsers(metavar="COMMAND")
+    for name in commands():
+        module = importlib.import_module(f"cli.{name}")
+        command = names.add_parser(name, help=module.HELP, description=module.HELP)
+        module.add_arguments(command)
+        for action in command._actions:
+            words = {action.metavar, action.dest} if isinstance(action.metavar, str) else {action.dest}
+            if words & FILES:
+                action.complete = shtab.FILE
+            elif words & FOLDERS:
+                action.complete = shtab.DIRECTORY
+    return parser
