@@ -4,14 +4,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-HELP = "analyse recorded runs: tables, report, the delivery table"
+HELP = "analyse recorded runs: tables, report, delivery table"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "Exit code 0: done; 2: not runs to analyse; 3: analysed, but a run was not valid, and the table says why."
+    parser.epilog = "exit code: 0 done; 2 no runs to analyse; 3 analysed, but a run was not valid, and the table says why"
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN",
                         help="run directories; several of one scenario give means with confidence intervals")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write mean, half-width, n and each seed's value of every "
+    parser.add_argument("--out", type=Path, metavar="FILE", help="also write mean, half-width, n and each seed's value of every "
                         "number too, as .json or .csv")
     parser.add_argument("--master", metavar="URL", help="Spark master (default: embedded)")
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-HELP = "write what an interface sees to a capture, with --monitor all that its radio hears"
+HELP = "write what an interface sees to a pcap file; with --monitor, all that its radio hears"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("interface", help="such as wlan0")
     parser.add_argument("--out", type=Path, metavar="FILE", required=True, help="the pcap file to make")
     parser.add_argument("--monitor", action="store_true",
-                        help="hear all on the channel, with rates and signals, where the radio has monitor mode")
-    parser.add_argument("--seconds", type=float, metavar="S", help="end by itself after so long")
+                        help="capture everything on the channel, with rates and signals; the radio needs monitor mode")
+    parser.add_argument("--seconds", type=float, metavar="S", help="stop after S seconds (default: at Ctrl-C)")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ HELP = "check scenarios without running them"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("scenarios", type=Path, nargs="+", metavar="SCENARIO", help="TOML files")
+    parser.add_argument("scenarios", type=Path, nargs="+", metavar="SCENARIO", help="a TOML file")
 
 
 def run(args: argparse.Namespace) -> int:

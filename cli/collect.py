@@ -4,7 +4,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-HELP = "put the records of field nodes together for the analysis"
+HELP = "bring the records of field nodes together for the analysis"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", type=Path, metavar="FILE",
                         help="node.toml of one of them: its [node] goes into the report")
     parser.add_argument("--walk", type=int, metavar="NUMBER",
-                        help="which walk to take, where the records hold several (default: that of the most nodes, and of "
+                        help="which walk to take, if the records hold several (default: the one with most nodes, and of "
                              "several such the longest); they are numbered by when they began, and named when it is done")
 
 

@@ -8,16 +8,16 @@ from pathlib import Path
 from cli.errors import UserError, visible
 from cli.run import INVALID
 
-HELP = "lay runs of one scenario side by side, and tell differences from noise"
+HELP = "compare runs of one scenario and tell differences from noise"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN",
-                        help="run directories of one scenario; two are a side each, more are parted by their world and "
+                        help="run directories of one scenario; two are one side each, more are divided by their world and "
                              "node settings")
     parser.add_argument("--with", dest="right", type=Path, nargs="+", default=[], metavar="RUN",
-                        help="the runs of the right side, where settings do not tell")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write the numbers too, as .json or .csv")
+                        help="the runs of the right side, if their settings do not differ")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="also write the numbers, as .json or .csv")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,14 +5,14 @@ import argparse
 import sys
 from pathlib import Path
 
-HELP = "show a capture, or write the dissector for Wireshark"
+HELP = "print a capture, or write the dissector for Wireshark"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("capture", type=Path, nargs="?", help="captures/N.pcap of a run, or any other capture")
+    what.add_argument("capture", type=Path, nargs="?", help="a capture, e.g. captures/N.pcap of a run")
     what.add_argument("--out", type=Path, metavar="FILE",
-                      help="write the dissector, in Lua, here (Wireshark looks in its plug-in folder)")
+                      help="write the dissector (Lua) here, e.g. into Wireshark's plug-in folder")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -4,14 +4,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-HELP = "run a command inside a host of a run that goes on (world netns)"
+HELP = "run a command inside a host of a live run"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", type=Path, metavar="RUN", help="the run directory")
     parser.add_argument("host", metavar="HOST", help="the host's id or name")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND",
-                        help="and its arguments; a shell when there is none")
+                        help="the command and its arguments (default: a shell)")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -57,8 +57,8 @@ def add_node(parser: argparse.ArgumentParser) -> None:
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--control", type=Path, metavar="PATH", help="the node's control socket")
     where.add_argument("--run", type=Path, metavar="RUN", dest="live",
-                       help="or the directory of a run that goes on in world netns, with --host")
-    parser.add_argument("--host", metavar="HOST", help="of that run, by id or name")
+                       help="instead: the directory of a live run, with --host")
+    parser.add_argument("--host", metavar="HOST", help="the host of that run, by id or name")
 
 
 def control_of(args: argparse.Namespace) -> Path:

@@ -15,6 +15,13 @@ from cli.errors import FAILED, INTERRUPTED, USAGE_ERROR, UserError
 from cli.output import OutputError, checked, complain
 from cli.terminal import guard
 
+GROUPS = {  # of commands, as the help lists them
+    "Run and compare": ("run", "check", "analyse", "compare", "measure"),
+    "Look closer": ("replay", "dissect", "capture", "exec"),
+    "On real hosts": ("node", "radio", "pub", "sub", "collect"),
+    "Repeat the papers' evaluation": ("reproduce", "overlay"),
+    "Set up and develop": ("test", "completion"),
+}
 ROOMS = ("node", "mobility", "topologies", "emulation", "analysis", "cli")
 
 
@@ -83,10 +90,12 @@ def _nearest(name: str, known: list[str]) -> str:
 
 
 def _print_help() -> None:
-    print("usage: roamcast COMMAND ...\n\nPublish-subscribe on mobile ad hoc networks: run it, look at it.\n")
-    for name in commands():
-        print(f"  {name:<10} {importlib.import_module(f'cli.{name}').HELP}")
-    print("\n`roamcast COMMAND --help` tells more about one of them.")
+    print("usage: roamcast COMMAND ...\n\nEmulate publish-subscribe on mobile ad hoc networks, from simulation to real radios.")
+    for title, names in GROUPS.items():
+        print(f"\n{title}:")
+        for name in names:
+            print(f"  {name:<10}  {importlib.import_module(f'cli.{name}').HELP}")
+    print("\n`roamcast COMMAND --help` explains one of them; `roamcast --version` prints the version.")
 
 
 if __name__ == "__main__":

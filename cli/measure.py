@@ -13,16 +13,16 @@ from pathlib import Path
 from cli.errors import UserError
 from cli.overlay import run_batch
 
-HELP = "run a scenario in the simulator and print its numbers as JSON; no run directory"
+HELP = "simulate a scenario and print its numbers as JSON, without a run directory"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scenario", nargs="?", type=Path, metavar="SCENARIO", help="a TOML file")
-    parser.add_argument("--seed", type=int, metavar="N", help="of all chance, in place of the scenario's")
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of all random streams (default: the scenario's)")
     parser.add_argument("--batch", metavar="FILE",
-                        help='many runs, a line {"key": ..., "parameters": {"hosts.count": 50, ...}} each; - for the '
+                        help='many runs, one line {"key": ..., "parameters": {"hosts.count": 50, ...}} per run; - for '
                              "standard input")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="where a batch writes KEY.json")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where a batch writes its KEY.json files")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -11,28 +11,28 @@ HELP = "run the node of this host on a real interface"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", type=Path, metavar="FILE",
-                        help="node.toml, which may say all that follows and the network's settings in its "
+                        help="node.toml: everything below, and the network's settings in its "
                              "table [node], "
                              "on which all nodes must agree; flags override it")
-    parser.add_argument("--id", type=int, help="of this node, unlike any other in the network")
+    parser.add_argument("--id", type=int, help="id of this node, unique in the network")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--interface", metavar="NAME", help="whose radio is used, with its own addresses")
-    where.add_argument("--bind", metavar="ADDRESS", help="the interface with this IPv4 address")
-    parser.add_argument("--family", choices=("ipv4", "ipv6"), help="of the addresses used (default: ipv4)")
-    parser.add_argument("--broadcast", metavar="ADDRESS", help="instead of the interface's broadcast address")
+    where.add_argument("--interface", metavar="NAME", help="the interface of the radio, used with its own addresses")
+    where.add_argument("--bind", metavar="ADDRESS", help="instead: the interface with this IPv4 address")
+    parser.add_argument("--family", choices=("ipv4", "ipv6"), help="address family (default: ipv4)")
+    parser.add_argument("--broadcast", metavar="ADDRESS", help="broadcast address (default: the interface's)")
     parser.add_argument("--port", type=int, help="UDP port (default: 4710)")
     parser.add_argument("--control", type=Path, metavar="PATH",
                         help="socket for local programs (roamcast pub, roamcast sub, node.client)")
-    parser.add_argument("--records", type=Path, metavar="FILE", help="append the node's records, JSON Lines")
-    parser.add_argument("--journal", type=Path, metavar="FILE", help="append its inputs, for roamcast replay")
+    parser.add_argument("--records", type=Path, metavar="FILE", help="append the node's records to FILE, as JSON Lines")
+    parser.add_argument("--journal", type=Path, metavar="FILE", help="append its inputs to FILE, for roamcast replay")
     parser.add_argument("--disk", type=int, metavar="MB",
-                        help="that records and journal may take together; the oldest goes first (default: no "
+                        help="limit of records and journal together; the oldest are removed first (default: no "
                              "end)")
     parser.add_argument("--state", type=Path, metavar="FILE",
-                        help="keeps the boot epoch (default: node-ID.json in /var/lib/roamcast or "
+                        help="file that keeps the boot epoch (default: node-ID.json in /var/lib/roamcast or "
                              "~/.local/state)")
     parser.add_argument("--began", type=float, metavar="UNIXTIME",
-                        help="when the run began, from which records count their time (default: now)")
+                        help="start of the run, from which records count their time (default: now)")
     parser.add_argument("--unit", action="store_true",
                         help="print a systemd unit for this --config, and start nothing")
 

@@ -11,18 +11,18 @@ from pathlib import Path
 
 from cli.errors import UserError
 
-HELP = "run the papers' simulator: a given tree, links replaced on a schedule"
+HELP = "run the papers' simulator once: a given tree, links replaced on a schedule"
 FAILED = 1  # exit code: some runs of the batch failed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = f"{_keys()}more in docs/reproduction.md"
     parser.add_argument("parameters", nargs="*", metavar="KEY=VALUE",
-                        help="of the run, e.g. protocol=informed rate=30 (default: Table I without events)")
-    parser.add_argument("--json", action="store_true", help="print all that was counted, as JSON")
+                        help="a parameter, e.g. protocol=informed rate=30 (default: Table I without events)")
+    parser.add_argument("--json", action="store_true", help="print everything that was counted, as JSON")
     parser.add_argument("--batch", metavar="FILE",
-                        help='many runs, a line {"key": ..., "parameters": {...}} each; - for the standard input')
-    parser.add_argument("--out", type=Path, metavar="DIR", help="where a batch writes KEY.json")
+                        help='many runs, one line {"key": ..., "parameters": {...}} per run; - for standard input')
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where a batch writes its KEY.json files")
 
 
 def _keys() -> str:

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping
 from cli.hosts import add_node, control_of
 
 LONGEST_SHOWN = 60  # characters of what was typed
-HELP = "publish an event through this host's node"
+HELP = "publish an event through a node"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_node(parser)
     parser.add_argument("--synced", action="store_true",
-                        help="return when the node's record of it is on the disk, safe from a power cut too")
+                        help="return when the node's record is on disk, safe from a power cut")
     parser.add_argument("attributes", nargs="+", metavar="NAME=TEXT | NAME:=NUMBER | NAME:=true",
-                        help='what the event says: kind=temp value:=31 open:=false note="two words"')
+                        help='attributes of the event: kind=temp value:=31 open:=false note="two words"')
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,29 +8,29 @@ import argparse
 import os
 from pathlib import Path
 
-HELP = "set a radio up for a node, ad hoc or mesh, or down again"
+HELP = "put a radio into an ad hoc or mesh network, or restore it"
 PATIENCE = 10.0  # s that one command may take
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=("up", "down"))
-    parser.add_argument("interface", nargs="?", help="such as wlan0 (default: that of --config)")
+    parser.add_argument("interface", nargs="?", help="e.g. wlan0 (default: that of --config)")
     network = parser.add_mutually_exclusive_group()
-    network.add_argument("--ibss", metavar="NAME", help="join or begin this ad hoc network")
+    network.add_argument("--ibss", metavar="NAME", help="join or start this ad hoc network")
     network.add_argument("--mesh", metavar="NAME",
-                         help="join or begin this 802.11s mesh, which then forwards nothing itself")
-    parser.add_argument("--channel", type=int, help="the same at every node, such as 1")
+                         help="join or start this 802.11s mesh; the mesh does not forward")
+    parser.add_argument("--channel", type=int, help="channel, the same at every node, e.g. 1")
     parser.add_argument("--address", metavar="ADDRESS/LENGTH", action="append", default=[],
                         help="give the interface this IPv4 or IPv6 address; without an IPv4 one it gets a "
                              "link-local one")
     parser.add_argument("--bssid",
-                        help="of the ad hoc cell; radios of the Raspberry Pi ignore it (default: chosen by the cell)")
-    parser.add_argument("--country", help="set the regulatory domain first, such as DE")
+                        help="BSSID of the ad hoc cell; Raspberry Pi radios ignore it (default: chosen by the cell)")
+    parser.add_argument("--country", help="set this regulatory domain first, e.g. DE")
     parser.add_argument("--config", type=Path, metavar="FILE",
-                        help="node.toml, whose table [radio] says all this")
+                        help="node.toml, whose [radio] has all of this")
     parser.add_argument("--wait", type=float, metavar="S", default=20.0,
                         help="how long the radio may take to join (default: 20)")
-    parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
+    parser.add_argument("--dry-run", action="store_true", help="print the commands without running them")
 
 
 def run(args: argparse.Namespace) -> int:

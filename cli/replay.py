@@ -10,14 +10,14 @@ from pathlib import Path
 
 from cli.errors import UserError
 
-HELP = "run one node again from its input journal"
+HELP = "run one node again from its journal"
 JOURNALS = ("a journal holds all that came in to a node, so that it can be run again; "
             "`roamcast run --journal` keeps journals/N.journal for each node, `roamcast node --journal FILE` its own")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("journal", type=Path, help="journals/N.journal of a run, or a field node's")
-    parser.add_argument("--until", type=float, metavar="T", help="stop after T seconds of the run")
+    parser.add_argument("journal", type=Path, help="a journal: journals/N.journal of a run, or a field node's")
+    parser.add_argument("--until", type=float, metavar="T", help="stop at T seconds of the run")
     parser.add_argument("--check", type=Path, metavar="RECORDS",
                         help="compare with the original records (nodes/N.jsonl) instead of printing")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from cli.errors import UserError
 from cli.terminal import raw
 
-HELP = "run a paper's evaluation again and compare: dynamic-topology, epidemic, mobile"
+HELP = "repeat a paper's evaluation: dynamic-topology, epidemic or mobile"
 SHORT = 1  # exit code: some runs are missing
 LINES = 20  # of progress, where the output is no terminal
 
@@ -34,17 +34,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"{name}: {about}" for name, (about, *_) in EVALUATIONS.items()))
     parser.add_argument("--figure", action="append", metavar="FIGURE", help="; ".join(
         f"{name}: {figures}" for name, (_, figures, *_) in EVALUATIONS.items()) + "; may be repeated (default: all)")
-    parser.add_argument("--seeds", type=int, default=30, metavar="N", help="runs a point (default: 30)")
+    parser.add_argument("--seeds", type=int, default=30, metavar="N", help="runs per point (default: 30)")
     parser.add_argument("--replacement", choices=["uniform", "shared", "seeker", "any_two", "end_any"],
-                        help="of the papers' simulator: which link takes a broken one's place, which the paper does not "
-                             "say: any that reconnects, any that shares an old end, what an old end by chance finds, "
-                             "or, where several are missing, any between any two parts, or what an old end finds in any "
+                        help="papers' simulator: which link replaces a broken one, which the paper does not "
+                             "say: any that reconnects; any that shares an old end; what a random old end finds; "
+                             "where several are missing, any between any two parts, or what an old end finds in any "
                              "part (default: seeker)")
     parser.add_argument("--memory", choices=["none", "told"],
-                        help="of dynamic-topology: nobody remembers what neighbors were told, as in the paper's figures, "
-                             "or all do, as our nodes (default: none)")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="results, drawings and page of one evaluation; what is "
-                        "there is not run again (default: reproduction/ and its name)")
+                        help="dynamic-topology: nobody remembers what neighbors were told, as in the paper's figures, "
+                             "or everybody does, as our nodes do (default: none)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder of one evaluation: results, drawings, page; runs that "
+                        "are there are not repeated (default: reproduction/NAME)")
     parser.add_argument("--master", metavar="URL", help="Spark master (default: embedded); it must reach DIR")
 
 

@@ -20,15 +20,15 @@ ROOM = 1 << 26  # bytes that an analysis should find free
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scenario", type=Path, metavar="SCENARIO", help="a TOML file, e.g. topologies/park-30.toml")
-    parser.add_argument("--world", metavar="W", help="where the nodes run, in place of the scenario's: sim, netns, hwsim, mininet")
-    parser.add_argument("--seed", type=int, metavar="N", help="of all chance, in place of the scenario's")
+    parser.add_argument("--world", metavar="W", help="world to run in (default: the scenario's): sim, netns, hwsim, mininet")
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of all random streams (default: the scenario's)")
     parser.add_argument("--journal", action="store_true", help="keep every node's inputs, for `roamcast replay`")
     parser.add_argument("--allow-commands", action="store_true",
-                        help="start the programs that the scenario names for its hosts, with your rights; look at them with "
+                        help="start the commands that the scenario gives its hosts, with your rights; list them with "
                              "`roamcast check`")
     parser.add_argument("--out", type=Path, metavar="DIR",
                         help="the run directory to make (default: runs/NAME-sSEED-DATE-TIME)")
-    parser.add_argument("--watch", action="store_true", help="a live line for each host (all worlds but sim)")
+    parser.add_argument("--watch", action="store_true", help="show a live line per host (all worlds except sim)")
     parser.add_argument("--no-analysis", action="store_true", help="record only; `roamcast analyse` does the rest")
     parser.add_argument("--master", metavar="URL", help="Spark master for the analysis (default: embedded)")
 

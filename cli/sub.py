@@ -5,12 +5,12 @@ import argparse
 
 from cli.hosts import add_node, control_of
 
-HELP = "print the events that match, through this host's node"
+HELP = "print matching events, received through a node"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_node(parser)
-    parser.add_argument("filters", nargs="+", metavar="FILTER", help="""'kind = "temp" and value > 30'""")
+    parser.add_argument("filters", nargs="+", metavar="FILTER", help="""such as 'kind = "temp" and value > 30' (docs/filters.md)""")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -37,12 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "roamcast test [--fast | --slow | --hwsim] [--seed N] [PYTEST ARGUMENTS]"
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--fast", action="store_true",
-                       help="a part of the suite that takes under a minute, for every change; a path after it narrows it")
+                       help="the part of the suite for every change, under a minute; a path narrows it")
     which.add_argument("--slow", action="store_true", help="also the long sweeps (marker slow)")
     which.add_argument("--hwsim", action="store_true",
-                       help="those of real 802.11 alone: minutes, in a guest that is made first; needs root (marker hwsim)")
+                       help="only real 802.11, in a guest that is built first: minutes, needs root (marker hwsim)")
     parser.add_argument("--seed", type=int, metavar="N",
-                        help="of the order of the tests and of their examples (default: a new one)")
+                        help="seed of the tests' order and examples (default: a new one)")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -36,9 +36,15 @@ def write(page: Path, command: str, text: str) -> None:
 
 
 def _commit() -> str:
-    done = subprocess.run(["git", "-c", f"safe.directory={ROOT}", "-C", str(ROOT), "rev-parse", "--short", "HEAD"],
-                          capture_output=True, text=True)
-    return done.stdout.strip() or "unknown"
+    """The checkout's commit; it says so where the code is not what was committed, which no page may have."""
+    commit = _git("rev-parse", "--short", "HEAD") or "unknown"
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs", ":!*.md")
+    return f"{commit} and changes" if changed else commit
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", "-c", f"safe.directory={ROOT}", "-C", str(ROOT), *arguments],
+                          capture_output=True, text=True).stdout.strip()
 
 
 def _processor() -> str:
