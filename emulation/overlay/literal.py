@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from node import wire
 from node.filters import Filter
 from node.ids import LinkId
-from node.reconcile import EVERYTHING, Everything
+from node.reconcile import EVERYTHING
 from node.reconcile.informed import Informed
 from node.reconcile.notified import Replacement
 from node.routing.forwarding import SubscriptionForwarding
@@ -45,7 +45,7 @@ class Literal(SubscriptionForwarding):
 
     def let_go(self, lost: LinkId, flush: bool = True) -> None:
         """processUnsubFrom(n, p) for every <n, p> of pending[rId]."""
-        for key in self._kept.pop(lost, ()):
+        for key in self.holding.let_go(lost):
             if self.stays:
                 self._erase(lost, key)
             else:
@@ -68,7 +68,7 @@ class Literal(SubscriptionForwarding):
     # ---- a link comes -------------------------------------------------------------------------------
     def release(self, link: LinkId, still: Iterable[FilterHash] = ()) -> None:
         """Figure 9's steps 4 and 7: `still` are its taggedSubs, and nothing else is held back."""
-        held = self._held.pop(link, ())
+        held = self.holding.release(link)
         state = self.links.get(link)
         if state is None:
             return
@@ -76,8 +76,7 @@ class Literal(SubscriptionForwarding):
         for key in [key for key, _ in self.table] if held is EVERYTHING else sorted(held):
             if key not in still and self.is_wanted(link, key):
                 self._more(link, state, key, self.table.filter(key))
-        if still:
-            self._held[link] = still
+        self.holding.hold(link, still)
         self.flush()
 
     # ---- what a change of the table makes of it: a message, whatever was told before --------------------
@@ -93,7 +92,7 @@ class Literal(SubscriptionForwarding):
 
     def _silent(self, link: LinkId) -> bool:
         """Before ACTIVATE the paper's new link is not there."""
-        return isinstance(self._held.get(link), Everything)
+        return self.holding.holds_everything(link)
 
     # ---- events ---------------------------------------------------------------------------------------
     def next_hops(self, event: wire.Event, arrival: LinkId | None) -> tuple[list[LinkId], list[str]]:

@@ -19,6 +19,7 @@ from node.event import AnyEvent
 from node.filters import Filter, covers
 from node.ids import LinkId, NodeId
 from node.reconcile import Everything
+from node.routing.holding import Holding
 from node.routing.resync import Resync
 from node.routing.strategy import Strategy, Surroundings
 from node.routing.table import MAX_FILTERS_PER_LINK, FilterHash, Hop, digest_of, parts
@@ -31,17 +32,15 @@ MAX_DIGESTS = 16  # in a HELLO
 
 
 class SubscriptionForwarding(Strategy):
-    """Besides what all strategies have: what tree neighbors were told, and what reconcilers do to it."""
+    """Besides what all strategies have: what tree neighbors were told. What reconcilers except from that is in `holding`,
+    what heals a difference that is left in `resync`."""
 
     needs = SUPPLIES_LINKS
 
     def __init__(self, around: Surroundings) -> None:
         super().__init__(around)
         self._covering = around.station.config.forwarding == "covering"
-        self._held: dict[LinkId, set[FilterHash] | Everything] = {}  # not told to this link for now
-        self._kept: dict[LinkId, dict[FilterHash, Filter]] = {}  # of this lost link: not withdrawn yet
-        # link -> reconfiguration -> filters assumed of it whose UNSUB does not count for now (assume)
-        self._ignored: dict[LinkId, dict[LinkId, frozenset[FilterHash]]] = {}
+        self.holding = Holding()
         self._dirty: dict[LinkId, Told] = {}
         self._rider: LinkId | None = None
         self._ridden: set[LinkId] = set()
@@ -60,10 +59,8 @@ class SubscriptionForwarding(Strategy):
         if link in self.links:
             return
         state = self.links[link] = Told()
-        kept_back = held if isinstance(held, Everything) else set(held)
-        if kept_back:
-            self._held[link] = kept_back
-        if not isinstance(kept_back, Everything):
+        self.holding.hold(link, held)
+        if not self.holding.holds_everything(link):
             for key, wanted in self.table:
                 if self.is_wanted(link, key):
                     self._more(link, state, key, wanted)
@@ -74,41 +71,38 @@ class SubscriptionForwarding(Strategy):
         of them is not withdrawn before `let_go(link)`."""
         if self.links.pop(link, None) is None:
             return
-        self._held.pop(link, None)
-        self._ignored.pop(link, None)
+        self.holding.forget(link)
         self._dirty.pop(link, None)
         self._resync.forget(link)
         filters = dict(self.table.filters_of(link))
-        if keep and filters:
-            self._kept[link] = filters
+        if keep:
+            self.holding.keep(link, filters)
         for key in filters:
             self._erase(link, key)
         self.flush()
 
     def release(self, link: LinkId, still: Iterable[FilterHash] = ()) -> None:
         """Tell the link what was held back on it and is still wanted, except what is `still` held."""
-        held = self._held.pop(link, set())
+        held = self.holding.release(link)
         state = self.links.get(link)
         if state is None:
             return
-        still = set(still)
-        if still:
-            self._held[link] = still
+        self.holding.hold(link, still)
         for key in [key for key, _ in self.table] if isinstance(held, Everything) else sorted(held):
             if self.is_wanted(link, key):
                 self._more(link, state, key, self.table.filter(key))
         self.flush()
 
     def holds_back(self, link: LinkId) -> bool:
-        return bool(self._held.get(link))
+        return bool(self.holding.back.get(link))
 
     def kept(self, lost: LinkId) -> tuple[Filter, ...]:
         """What a lost link wanted and is not withdrawn yet."""
-        return tuple(self._kept.get(lost, {}).values())
+        return tuple(self.holding.kept.get(lost, {}).values())
 
     def let_go(self, lost: LinkId, flush: bool = True) -> None:
         """Withdraw what was kept of a lost link, where nobody wants it any more."""
-        for key in self._kept.pop(lost, ()):
+        for key in self.holding.let_go(lost):
             for link, state in self.links.items():
                 if key in state.filters and not self.is_wanted(link, key):
                     self._less(link, state, key)
@@ -121,16 +115,13 @@ class SubscriptionForwarding(Strategy):
         older than that knowledge and do not count before `assured`."""
         filters = list(filters)
         if link in self.links:
-            self._ignored.setdefault(link, {})[rid] = frozenset(wanted.hash for wanted in filters)
+            self.holding.assume(link, (wanted.hash for wanted in filters), rid)
             for wanted in filters:
                 self.enter(link, wanted)
 
     def assured(self, link: LinkId, rid: LinkId) -> None:
         """The far end of the link knows what was assumed of it."""
-        ignored = self._ignored.get(link, {})
-        ignored.pop(rid, None)
-        if not ignored:
-            self._ignored.pop(link, None)
+        self.holding.assured(link, rid)
         if link in self.links:
             self._resync.changed(link)
 
@@ -161,9 +152,9 @@ class SubscriptionForwarding(Strategy):
 
     def erase(self, link: LinkId, keys: Iterable[FilterHash]) -> None:
         """As an UNSUB of these would, without telling anyone yet."""
-        ignored = self._ignored_of(link)
+        assumed = self.holding.assumed_of(link)
         for key in keys:
-            if key not in ignored:
+            if key not in assumed:
                 self._erase(link, key)
         if link in self.links:
             self._resync.changed(link)
@@ -192,11 +183,7 @@ class SubscriptionForwarding(Strategy):
 
     def is_fenced(self, link: LinkId) -> bool:
         """Whether the far end does not know yet what was assumed of it."""
-        return link in self._ignored
-
-    def _ignored_of(self, link: LinkId) -> frozenset[FilterHash]:
-        ignored = self._ignored.get(link)
-        return frozenset().union(*ignored.values()) if ignored else frozenset()
+        return link in self.holding.assumed
 
     # ---- a FLUSH that rides on subscriptions (node/reconcile/notified.py) -------------------------------
     def begin_ride(self, rid: LinkId) -> None:
@@ -308,8 +295,8 @@ class SubscriptionForwarding(Strategy):
     def replace(self, link: LinkId, filters: Iterable[Filter]) -> tuple[int, int]:
         """Make these the entries of a link; how many were added and removed."""
         new = {wanted.hash: wanted for wanted in filters}
-        ignored = self._ignored_of(link)  # older than what was assumed, like an UNSUB
-        gone = [key for key in self.table.filters_of(link) if key not in new and key not in ignored]
+        assumed = self.holding.assumed_of(link)  # older than what was assumed, like an UNSUB
+        gone = [key for key in self.table.filters_of(link) if key not in new and key not in assumed]
         removed = sum(self._erase(link, key) for key in gone)
         added = sum(self.enter(link, wanted) for wanted in new.values())
         self.flush()
@@ -322,7 +309,8 @@ class SubscriptionForwarding(Strategy):
 
     def _more(self, link: LinkId, state: Told, key: FilterHash, wanted: Filter) -> None:
         """The filter became wanted on the link."""
-        if key in state.filters or self._held and key in self._held.get(link, ()):
+        held = self.holding.back
+        if key in state.filters or held and key in held.get(link, ()):
             return
         if self._covering:
             if any(dominates(told, wanted) for told in state.filters.values()):
@@ -334,10 +322,8 @@ class SubscriptionForwarding(Strategy):
 
     def _less(self, link: LinkId, state: Told, key: FilterHash) -> None:
         """The filter is no longer wanted on the link."""
-        held = self._held.get(link)
-        if held and not isinstance(held, Everything):
-            held.discard(key)  # whoever wants it anew wants it told
-        if key not in state.filters or any(key in kept for kept in self._kept.values()):
+        self.holding.no_more_wanted(link, key)
+        if key not in state.filters or self.holding.keeps(key):
             return
         gone = state.filters[key]
         state.withdraw(key)

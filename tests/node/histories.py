@@ -88,7 +88,7 @@ class History:
         waiting = set()
         for core in self.world.cores:
             routing = core.routing
-            for keys in (*routing._kept.values(), *routing._held.values()):
+            for keys in (*routing.holding.kept.values(), *routing.holding.back.values()):
                 if keys is not EVERYTHING:
                     waiting.update(keys)
         return [number for number, one in enumerate(FILTERS) if one.hash in (moving or waiting)]
@@ -207,7 +207,7 @@ class History:
                 assert far.filters == held, f"{other} to {node}"
                 assert far.digest == core.routing.table.digest(link), f"{other} to {node}"
             routing = core.routing
-            assert not routing._held and not routing._kept and not routing._ignored, f"left over at {node}"
+            assert not any(vars(routing.holding).values()), f"left over at {node}"
             for name in ("_pending", "_waiting", "_tagged", "_course"):
                 assert not getattr(core.reconciler, name, None), f"{name} left over at {node}"
 

@@ -280,7 +280,7 @@ def test_the_stop_is_not_sent_over_a_link_that_has_not_been_told_all():
     world = begun()
     broker = world.sim.brokers[1]
     link = next(iter(broker.routing.links))
-    broker.routing._held[link] = {b"12345678"}
+    broker.routing.holding.hold(link, [b"12345678"])
     assert link not in broker.routing.told_links() and len(broker.routing.told_links()) == 1
     broker.routing.release(link)
     assert link in broker.routing.told_links()

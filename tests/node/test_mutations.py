@@ -71,7 +71,7 @@ class NotifiedThatTakesFlushForUnsubscription(Notified):
 class InformedThatSkipsTheTaggedSubscriptions(Informed):
     def _subscription_timer_expires(self, link):
         del self._tagged[link]
-        self._routing._held.pop(link, None)
+        self._routing.holding.release(link)
 
 
 @mutant
@@ -107,7 +107,7 @@ def routing_without(method, instead):
 
 def lose_the_ignore_table(protocol, assume, link, filters, rid):
     assume(link, filters, rid)
-    protocol._routing._ignored.pop(link, None)
+    protocol._routing.holding.assumed.pop(link, None)
 
 
 MUTANTS |= {
@@ -123,7 +123,7 @@ MUTANTS |= {
 class PathThatStopsBeforeStepEight(ReconfigurationPath):
     def _finish(self, course):
         super()._finish(course)
-        self._routing._held[course.new] = set(key for key, _ in self._routing.table)
+        self._routing.holding.hold(course.new, [key for key, _ in self._routing.table])
 
 
 @mutant

@@ -60,7 +60,7 @@ class Walk:
             routing, reconciler = broker.routing, broker.reconciler
             for link in routing.links:
                 assert routing.table.filters_of(link) == self.told(link.far_end(node), node)
-            assert not routing._held and not routing._kept and not routing._ignored
+            assert not any(vars(routing.holding).values())
             for name in ("_pending", "_waiting", "_tagged", "_course"):
                 assert not getattr(reconciler, name, None)
         twice = Counter((record["node"], record["event"]) for record in self.world.of_kind("delivered"))
