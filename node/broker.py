@@ -7,11 +7,12 @@ at a time, so nothing called back from here may come in again.
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from node import reconcile, recovery, trees, wire
 from node.clients import Clients, Deliver
-from node.config import NodeConfig
+from node.config import NodeConfig, parts
 from node.courier import Courier
 from node.environment import Environment
 from node.event import AnyEvent, plain
@@ -20,59 +21,24 @@ from node.ids import Epoch, EventId, LinkId, NodeId, Peer
 from node.links import Links
 from node.neighbors import Neighbors
 from node.reconcile import Reconciler
-from node.reconcile.informed import Informed
-from node.reconcile.notified import Notified
-from node.reconcile.path import ReconfigurationPath
 from node.reconcile.strawman import Strawman
-from node.reconcile.timed import Timed
 from node.recovery import Recovery
-from node.recovery.combined import Combined
-from node.recovery.gossip import Gossip
-from node.recovery.publisher_pull import PublisherPull
-from node.recovery.push import Push
-from node.recovery.subscriber_pull import SubscriberPull
 from node.relay import Relay
 from node.roaming.sessions import Sessions
 from node.routes import Route
 from node.routing.duplicates import SeenEvents
-from node.routing.events import EventForwarding
-from node.routing.flooding import Flooding
 from node.routing.forwarding import SubscriptionForwarding
-from node.routing.hierarchical import HierarchicalForwarding
 from node.routing.strategy import Strategy, Surroundings
 from node.routing.table import SubscriptionTable
 from node.seams import Digest, TreeStatus
 from node.station import Decode, Station
-from node.trees import Tree, supplies
-from node.trees.maodv import Maodv
-from node.trees.none import NoTree
+from node.trees import Tree
 
-TREES: dict[str, type[Maodv] | type[NoTree]] = {"maodv": Maodv, "none": NoTree}
-STRATEGIES: dict[str, type[Strategy]] = {"subscription": SubscriptionForwarding, "hierarchical": HierarchicalForwarding,
-              "event": EventForwarding, "flood": Flooding}
-RECONCILERS: dict[str, type[Strawman] | type[Timed]] = {"strawman": Strawman, "timed": Timed, "notified": Notified, "informed": Informed,
-               "path": ReconfigurationPath}
-RECOVERIES: dict[str, type[Gossip]] = {"push": Push, "subscriber_pull": SubscriberPull, "publisher_pull": PublisherPull,
-              "combined": Combined}  # besides "none"
-# Protocols that may stand beside a strategy that tells nothing and so has nothing to reconcile: they need only links.
-PLAIN = ("strawman", "timed")
-FLUSHES = ("broadcast", "piggyback", "path")
-
-
-def mismatch(config: NodeConfig) -> tuple[str, str] | None:
-    """(key, finding) if the tree cannot supply what a part needs, or a part has nothing to do; else None."""
-    tree = TREES[config.tree].supplies
-    if config.strategy != "subscription" and config.reconcile not in PLAIN:
-        return "reconcile", f"{config.reconcile!r} with strategy {config.strategy!r}, which has nothing to reconcile"
-    for key, part in (("reconcile", RECONCILERS[config.reconcile]), ("strategy", STRATEGIES[config.strategy])):
-        if (key, config.strategy) != ("reconcile", "flood") and not supplies(tree, part.needs):
-            return key, f"{getattr(config, key)!r}, which needs {part.needs} of a tree, with tree {config.tree!r}"
-    if config.recovery != "none":
-        if config.strategy != "subscription":
-            return "recovery", f"{config.recovery!r} with strategy {config.strategy!r}, which spreads no patterns"
-        if RECOVERIES[config.recovery].tags and config.forwarding == "covering":
-            return "recovery", f"{config.recovery!r} with forwarding 'covering', which hides patterns from publishers"
-    return None
+# By the names that a configuration has for them (schema/config.toml).
+TREES: dict[str, Callable[[trees.Surroundings], Tree]] = parts("tree")
+STRATEGIES: dict[str, Callable[[Surroundings], Strategy]] = parts("strategy")
+RECONCILERS: dict[str, Callable[[reconcile.Surroundings[Any]], Reconciler]] = parts("reconcile")
+RECOVERIES: dict[str, Callable[[recovery.Surroundings], Recovery]] = parts("recovery")  # besides "none"
 
 
 class Broker:
@@ -82,8 +48,8 @@ class Broker:
 
     def __init__(self, node: NodeId, epoch: Epoch, config: NodeConfig, env: Environment,
                  decode: Decode = wire.decode) -> None:
-        if (wrong := mismatch(config)) is not None:
-            raise ValueError("{}: found {}".format(*wrong))
+        for wrong in config.mismatches():
+            raise ValueError("{}: found {}; {}".format(*wrong))
         self.config = config
         self.env = env
         self.station = Station(node, epoch, config, env, decode)

@@ -12,15 +12,15 @@ import ipaddress
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from node import schema, wireless
-from node.broker import FLUSHES, RECONCILERS, RECOVERIES, STRATEGIES, TREES, mismatch
 from node.config import NodeConfig
 from node.ids import NodeId
+from node.schema.config import keys as known_keys
 
 MEGABYTE = 10**6
 MOST_BYTES = 12 << 20  # of the file, which may be a scenario
@@ -31,9 +31,6 @@ OWN = {"id": int, "interface": str, "address": str, "family": str, "broadcast": 
        "records": str, "journal": str, "state": str, "disk": int}
 PATHS = ("control", "records", "journal", "state")
 RADIO = {"ibss": str, "mesh": str, "channel": int, "addresses": list, "bssid": str, "country": str}
-CHOICES = {"tree": list(TREES), "reconcile": list(RECONCILERS), "strategy": list(STRATEGIES),
-           "forwarding": ["identity", "covering"], "flush": list(FLUSHES), "recovery": ["none", *RECOVERIES],
-           "cache_eviction": ["fifo", "random"]}  # of the texts in [node]
 _AN = {str: "a text", bool: "true or false", int: "a whole number", float: "a number", list: "a list of texts"}
 
 
@@ -187,26 +184,23 @@ def _network(path: Path, table: Mapping[str, Any]) -> wireless.Network:
 
 def _config(path: Path, table: Mapping[str, Any]) -> NodeConfig:
     """The NodeConfig of the table [node]; keys that it leaves out keep their defaults."""
-    defaults = {item.name: getattr(NodeConfig(), item.name) for item in fields(NodeConfig)}
     found: dict[str, Any] = {}
-    for key, value in table.items():
-        if key not in defaults:
-            near = get_close_matches(key, defaults, 1)
-            raise SettingsError(f"{path}: node.{key}: no such "
+    for name, value in table.items():
+        key = known_keys().get(name)
+        if key is None:
+            near = get_close_matches(name, known_keys(), 1)
+            raise SettingsError(f"{path}: node.{name}: no such "
                                 f"key{f'; did you mean {near[0]}?' if near else ''}")
-        wanted = type(defaults[key])
         if type(value) is int and abs(value) > MOST:
-            raise SettingsError(f"{path}: node.{key}: found a whole number beyond 2**63; a smaller one")
-        if wanted is float and type(value) is int:
+            raise SettingsError(f"{path}: node.{name}: found a whole number beyond 2**63; a smaller one")
+        if key.python is float and type(value) is int:
             value = float(value)
-        if type(value) is not wanted:
-            raise SettingsError(f"{path}: node.{key}: found {value!r}; it takes {_AN[wanted]}")
-        if value not in CHOICES.get(key, [value]):
-            raise SettingsError(f"{path}: node.{key}: found {value!r}; it takes {' or '.join(CHOICES[key])}")
-        found[key] = value
+        if type(value) is not key.python:
+            raise SettingsError(f"{path}: node.{name}: found {value!r}; it takes {_AN[key.python]}")
+        found[name] = value
     config = NodeConfig(**found)
-    for key, what, cure in config.faults():
-        raise SettingsError(f"{path}: node.{key}: found {what}; it takes {cure}")
-    if (wrong := mismatch(config)) is not None:
-        raise SettingsError(f"{path}: node.{wrong[0]}: found {wrong[1]}; choose another of the two")
+    for name, what, cure in config.faults():
+        raise SettingsError(f"{path}: node.{name}: found {what}; it takes {cure}")
+    for name, what, cure in config.mismatches():
+        raise SettingsError(f"{path}: node.{name}: found {what}; {cure}")
     return config

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import mobility
 from mobility import waypoint
+from node.schema import config
 from topologies.faults import LinkFault
 from topologies.motion import RandomWaypoint, Static, Trace
 from topologies.problems import line, show
@@ -20,22 +21,6 @@ if TYPE_CHECKING:
 
 MOST_FOUND = 1000  # by one check: more would only take time and memory, twenty are told
 MOST_PLANNED = 2_000_000  # by all hosts together, to bound memory
-
-# What trees supply and what parts need, least first (node/trees/__init__.py; a test holds the two together).
-SUPPLIES = ("nothing", "links", "ends", "path")
-TREE_SUPPLIES = {"maodv": "path", "none": "nothing"}
-RECONCILE_NEEDS = {
-    "strawman": "links",
-    "timed": "links",
-    "notified": "ends",
-    "informed": "ends",
-    "path": "path",
-}
-# Protocols that may stand beside a strategy that tells nothing and so has nothing to reconcile.
-PLAIN = ("strawman", "timed")
-STRATEGY_NEEDS = {"subscription": "links", "hierarchical": "links", "event": "links", "flood": "nothing"}
-# Recoveries that need events tagged at their source, with every pattern that they match (node/recovery/).
-TAGGING = ("subscriber_pull", "publisher_pull", "combined")
 
 Finding = tuple[str, str, str]  # key, what was found, what would do
 
@@ -181,19 +166,8 @@ def _radio(scenario: Scenario) -> Iterator[Finding]:
 
 def _node(scenario: Scenario) -> Iterator[Finding]:
     node, radio = scenario.node, scenario.radio
-    if node.hello_up > node.hello_window:
-        yield (
-            "node.hello_up",
-            f"{node.hello_up} of the last {node.hello_window} beacons",
-            "at most node.hello_window",
-        )
-    if not node.rto_min <= node.rto_initial <= node.rto_max:
-        yield (
-            "node.rto_initial",
-            f"{node.rto_initial:g}",
-            f"a value between rto_min = {node.rto_min:g} and rto_max = {node.rto_max:g}",
-        )
-    yield from _parts(scenario)
+    for key, found, cure in (*config.faults(node.model_dump()), *config.mismatches(node.model_dump())):
+        yield f"node.{key}", found, cure
     for rate in ("base_rate", "data_rate"):
         if getattr(node, rate) != getattr(radio, rate):
             yield (
@@ -201,43 +175,6 @@ def _node(scenario: Scenario) -> Iterator[Finding]:
                 f"{getattr(node, rate):g} with radio.{rate} = {getattr(radio, rate):g}",
                 f"leave node.{rate} out, it follows the radio",
             )
-
-
-def _parts(scenario: Scenario) -> Iterator[Finding]:
-    """Routing and reconciliation that the tree cannot supply, or that have nothing to do with each other."""
-    node = scenario.node
-    tables = node.strategy == "subscription"
-    if node.reconcile not in PLAIN and not tables:
-        found = f"{show(node.reconcile)} with node.strategy = {show(node.strategy)}, which has nothing to reconcile"
-        yield "node.reconcile", found, 'leave node.reconcile out, or node.strategy = "subscription"'
-    elif node.reconcile not in PLAIN and not _enough(node.tree, RECONCILE_NEEDS[node.reconcile]):
-        yield _short_of("reconcile", node.reconcile, RECONCILE_NEEDS, node.tree)
-    elif not _enough(node.tree, STRATEGY_NEEDS[node.strategy]):
-        yield _short_of("strategy", node.strategy, STRATEGY_NEEDS, node.tree)
-    elif STRATEGY_NEEDS[node.strategy] == "nothing" and node.tree != "none":
-        found = f"{show(node.strategy)}, which uses no tree, with node.tree = {show(node.tree)}"
-        yield "node.strategy", found, 'node.tree = "none", or the tree is paid for nothing'
-    if node.forwarding == "covering" and node.strategy in ("event", "flood"):
-        found = f'"covering" with node.strategy = {show(node.strategy)}, which tells nobody of subscriptions'
-        yield "node.forwarding", found, 'leave node.forwarding out, or node.strategy = "subscription"'
-    if node.recovery != "none" and not tables:
-        found = f"{show(node.recovery)} with node.strategy = {show(node.strategy)}, which spreads no patterns"
-        yield "node.recovery", found, '"none", or node.strategy = "subscription"'
-    elif node.recovery in TAGGING and node.forwarding == "covering":
-        found = f'{show(node.recovery)} with node.forwarding = "covering", which hides patterns from publishers'
-        yield "node.recovery", found, 'node.forwarding = "identity", or node.recovery = "push"'
-
-
-def _enough(tree: str, need: str) -> bool:
-    return SUPPLIES.index(TREE_SUPPLIES[tree]) >= SUPPLIES.index(need)
-
-
-def _short_of(key: str, part: str, needs: dict[str, str], tree: str) -> Finding:
-    """A part that needs more than the tree supplies: the pair, and what would do."""
-    found = f"{show(part)}, which needs {needs[part]} of a tree, with node.tree = {show(tree)}"
-    cures = [f"node.tree = {show(other)}" for other in TREE_SUPPLIES if _enough(other, needs[part])]
-    cures += [f"node.{key} = {show(other)}" for other, need in needs.items() if _enough(tree, need)]
-    return f"node.{key}", found, " or ".join(cures)
 
 
 def _workload(scenario: Scenario) -> Iterator[Finding]:

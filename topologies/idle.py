@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from node.schema import config
 
 if TYPE_CHECKING:
     from topologies.scenario import Scenario
@@ -18,26 +20,10 @@ class Idle(NamedTuple):
     without: str
 
 
-_TREE = ("leader_interval", "leader_losses", "request_wait", "request_attempts", "request_hops", "join_wait", "merge_wait")
-_CHANNEL = ("rto_initial", "rto_min", "rto_max", "channel_window", "channel_queue", "channel_give_up", "ack_delay", "retransmission",
-            "multicast", "digest")
-_GOSSIP = ("gossip_interval", "gossip_adaptive", "lost_patience", "cache_bytes", "cache_lifetime", "cache_eviction")
 _ROAMING = ("client_buffer", "client_age", "handoff_wait", "roam_margin", "roam_dwell")
 _LIMITS = ("medium", "positions", "nodes", "dropped", "records_lost")
 
 IDLE = (
-    Idle("node", (*_TREE, *_CHANNEL), lambda s: s.node.tree == "none", 'a tree (node.tree = "none")'),
-    Idle("node", ("unsubscription_timer",),
-         lambda s: s.node.strategy != "subscription" or s.node.reconcile == "strawman", "a reconciliation that waits for it"),
-    Idle("node", ("subscription_timer", "activate_wait"), lambda s: s.node.reconcile not in ("informed", "path"),
-         'node.reconcile = "informed" or "path"'),
-    Idle("node", ("path_wait",), lambda s: s.node.reconcile != "path", 'node.reconcile = "path"'),
-    Idle("node", ("flush",), lambda s: s.node.reconcile not in ("notified", "informed", "path"),
-         'node.reconcile = "notified", "informed" or "path"'),
-    Idle("node", _GOSSIP, lambda s: s.node.recovery == "none", "node.recovery"),
-    Idle("node", ("gossip_forward",), lambda s: s.node.recovery in ("none", "publisher_pull"),
-         'node.recovery = "push", "subscriber_pull" or "combined"'),
-    Idle("node", ("gossip_subscribers",), lambda s: s.node.recovery != "combined", 'node.recovery = "combined"'),
     Idle("node", _ROAMING, lambda s: s.run.world == "sim" and not s.workload.roam, "hosts that roam (workload.roam)"),
     Idle("workload", ("publish_interval", "publish_jitter", "payload", "start"), lambda s: not s.workload.kinds,
          "the generator, which explicit events switch off unless workload.kinds is given"),
@@ -63,13 +49,20 @@ def keys(scenario: Scenario) -> Iterator[str]:
 
 
 def _given(scenario: Scenario) -> Iterator[tuple[list[str], str]]:
-    for table, names, when, without in IDLE:
-        if not when(scenario):
-            continue
-        section = scenario
+    for table, names, without in _idle(scenario):
+        section: Any = scenario
         for name in table.split("."):
             section = getattr(section, name)
         fields = type(section).model_fields
         given = [f"{table}.{key}" for key in names if key in fields and getattr(section, key) != fields[key].default]
         if given:
             yield given, without
+
+
+def _idle(scenario: Scenario) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """(table, keys, what they would need)."""
+    for names, without in config.idle(scenario.node.model_dump()):
+        yield "node", names, without
+    for row in IDLE:
+        if row.when(scenario):
+            yield row.table, row.keys, row.without

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from node.config import LIMITS
-from node.recovery import ALGORITHMS, EVICTIONS
+from node.schema import config
+from node.schema.keys import Keys
 
-PROTOCOLS = ("strawman", "timed", "notified", "informed", "path")
+NODE = Keys()  # with its defaults
+PROTOCOLS = tuple(config.keys()["reconcile"].choices)
 STRATEGIES = ("subscription", "event")  # the others need a root, or a radio
 TREES = {"balanced": "as flat as its degree allows",
          "random": "the older name of recursive: each dispatcher joins one of those before it that have room",
@@ -28,9 +29,8 @@ REPLACEMENTS = {"uniform": "any link that reconnects, equally likely",
 MEMORIES = ("told", "none")
 ENTRIES = ("taken", "kept")
 NUMBERINGS = ("chance", "root", "leaves")
-FLUSHES = ("broadcast", "piggyback", "path", "none")
-RECOVERY = ("recovery", "gossip_interval", "gossip_adaptive", "gossip_forward", "gossip_subscribers", "lost_patience",
-            "cache_bytes", "cache_lifetime", "cache_eviction")
+FLUSHES = (*config.keys()["flush"].choices, "none")
+RECOVERY = ("recovery", *config.used("recovery"))  # keys that a node's configuration has too
 
 
 MOST_CHANGES = 1e7  # reconfigurations times dispatchers: each looks for a path through them
@@ -76,13 +76,13 @@ class Parameters:
     # costa-epidemic-reliability: the keys of a node's configuration; the paper gives no values
     recovery: str = "none"
     gossip_interval: float = 0.1  # s
-    gossip_adaptive: bool = False
-    gossip_forward: float = 0.9  # P_forward
-    gossip_subscribers: float = 0.5
-    lost_patience: float = 30.0  # s
-    cache_bytes: int = 262144
-    cache_lifetime: float = 120.0  # s
-    cache_eviction: str = "fifo"
+    gossip_adaptive: bool = NODE.gossip_adaptive
+    gossip_forward: float = NODE.gossip_forward  # P_forward
+    gossip_subscribers: float = NODE.gossip_subscribers
+    lost_patience: float = NODE.lost_patience  # s
+    cache_bytes: int = NODE.cache_bytes
+    cache_lifetime: float = NODE.cache_lifetime  # s
+    cache_eviction: str = NODE.cache_eviction
     # not said by the papers
     replacement: str = "seeker"  # which link takes a broken one's place: graph.Graph.replacement
     numbering: str = "chance"  # who has low numbers; a reconfiguration path begins at the lower old end
@@ -94,7 +94,8 @@ class Parameters:
 
     def __post_init__(self) -> None:
         for key, choices in (("protocol", PROTOCOLS), ("strategy", STRATEGIES), ("flush", FLUSHES),
-                             ("recovery", ("none", *ALGORITHMS)), ("cache_eviction", EVICTIONS), ("tree", TREES), ("replacement", REPLACEMENTS),
+                             ("recovery", config.keys()["recovery"].choices),
+                             ("cache_eviction", config.keys()["cache_eviction"].choices), ("tree", TREES), ("replacement", REPLACEMENTS),
                              ("numbering", NUMBERINGS), ("memory", MEMORIES), ("entries", ENTRIES)):
             if getattr(self, key) not in choices:
                 raise OverlayError(f"{key}: found {getattr(self, key)!r}; one of {', '.join(choices)}")
@@ -111,13 +112,11 @@ class Parameters:
             if not least <= found <= most:  # nor is nan
                 raise OverlayError(f"{key}: found {_shown(found)}; from {_shown(least)} to {_shown(most)}")
         for key in RECOVERY:
-            if key in LIMITS and not LIMITS[key][0] <= getattr(self, key) <= LIMITS[key][1]:
-                low, high = LIMITS[key]
-                raise OverlayError(f"{key}: found {_shown(getattr(self, key))}; from {_shown(low)} to {_shown(high)}")
+            if (bounds := config.keys()[key].range) and not bounds[0] <= getattr(self, key) <= bounds[1]:
+                raise OverlayError(f"{key}: found {_shown(getattr(self, key))}; from {_shown(bounds[0])} to {_shown(bounds[1])}")
         self._bounded()
-        if self.strategy != "subscription" and self.recovery != "none":
-            raise OverlayError(f"recovery: found {self.recovery!r} with strategy {self.strategy!r}; it needs the tables of "
-                               "strategy subscription")
+        for key, what, cure in config.mismatches(config.defaults() | {"strategy": self.strategy, "recovery": self.recovery}):
+            raise OverlayError(f"{key}: found {what}; {cure}".replace("node.", ""))
         self._literal()
         if self.strategy != "subscription" and self.protocol != "strawman":
             raise OverlayError(f"protocol: found {self.protocol!r} with strategy {self.strategy!r}, which has no "

@@ -91,7 +91,6 @@ class Surroundings(NamedTuple, Generic[R_co]):
 
 
 class Reconciler(Protocol):
-    needs: str  # trees.SUPPLIES_*: what the tree must supply
     link_messages: LinkMessages
     routed_messages: RoutedMessages
 

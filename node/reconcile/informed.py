@@ -25,7 +25,6 @@ from node.memory import Memory
 from node.reconcile import EVERYTHING, OLD_ENDS, Path, Routing, Surroundings, crossing
 from node.reconcile.notified import Notified, Replacement
 from node.routing.table import FilterHash
-from node.trees import SUPPLIES_ENDS
 
 WORDS = 64  # reconfigurations whose ACTIVATE came before the link opened
 ROOM = 1080  # bytes of a datagram for the route and the hashes of an ACTIVATE
@@ -40,8 +39,6 @@ class Waiting(NamedTuple):
 
 
 class Informed(Notified):
-    needs = SUPPLIES_ENDS
-
     def __init__(self, around: Surroundings[Routing]) -> None:
         super().__init__(around)
         self._waiting: dict[LinkId, Waiting] = {}  # by the new link

@@ -22,7 +22,6 @@ from node.ids import LinkId
 from node.memory import Memory, Once
 from node.reconcile import NEW_ENDS, Path, Routing, Surroundings, crossing
 from node.reconcile.timed import Timed
-from node.trees import SUPPLIES_ENDS
 
 REMEMBERED = 256  # reconfigurations whose FLUSH was here
 ANNOUNCED = 64  # links that are to open
@@ -36,8 +35,6 @@ class Replacement(NamedTuple):
 
 
 class Notified(Timed):
-    needs = SUPPLIES_ENDS
-
     def __init__(self, around: Surroundings[Routing]) -> None:
         super().__init__(around)
         self._announced: Memory[LinkId, Replacement] = Memory(ANNOUNCED)  # by the new link

@@ -35,7 +35,6 @@ from node.reconcile import Path, Routing, Surroundings, crossing
 from node.reconcile.informed import Informed
 from node.routes import place
 from node.routing.table import FilterHash
-from node.trees import SUPPLIES_PATH
 
 MAX_ADD = 1024  # filters in a REC (schema/messages.toml)
 MAX_BYTES = 40000  # of them, so that REC is one message of a channel
@@ -71,8 +70,6 @@ class Course:
 
 
 class ReconfigurationPath(Informed):
-    needs = SUPPLIES_PATH
-
     def __init__(self, around: Surroundings[Routing]) -> None:
         super().__init__(around)
         self._course: Course | None = None

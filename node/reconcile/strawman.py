@@ -9,12 +9,9 @@ from __future__ import annotations
 from node.ids import LinkId
 from node.reconcile import Links, Path, Surroundings
 from node.seams import LinkMessages, RoutedMessages
-from node.trees import SUPPLIES_LINKS
 
 
 class Strawman:
-    needs = SUPPLIES_LINKS
-
     def __init__(self, around: Surroundings[Links]) -> None:
         self._routing = around.routing
         self.link_messages: LinkMessages = {}

@@ -16,7 +16,6 @@ from node.environment import Timer
 from node.ids import LinkId
 from node.reconcile import Path, Routing, Surroundings
 from node.seams import LinkMessages, RoutedMessages
-from node.trees import SUPPLIES_LINKS
 
 MAX_PENDING = 64  # lost links that wait; beyond them the oldest is processed
 
@@ -29,8 +28,6 @@ class Pending(NamedTuple):
 
 
 class Timed:
-    needs = SUPPLIES_LINKS
-
     def __init__(self, around: Surroundings[Routing]) -> None:
         self._station, self._channels, self._courier, self._routing, self._table = around
         self._env, self._config = self._station.env, self._station.config

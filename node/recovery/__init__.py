@@ -24,9 +24,6 @@ from node.routing.duplicates import SeenEvents
 from node.routing.table import SubscriptionTable
 from node.seams import Channels, Host, LateDelivery, LinkMessages, OffTree, RoutedMessages
 
-ALGORITHMS = ("push", "subscriber_pull", "publisher_pull", "combined")  # besides "none"
-EVICTIONS = ("fifo", "random")
-
 
 class Surroundings(NamedTuple):
     """What a recovery may call. The table and the memory of events are the routing's: it reads them."""
@@ -40,7 +37,6 @@ class Surroundings(NamedTuple):
 
 
 class Recovery(Protocol):
-    tags: bool  # whether it needs events tagged at their source; then covering, which hides filters there, is refused
     link_messages: LinkMessages
     routed_messages: RoutedMessages
 

@@ -30,8 +30,6 @@ class Gossip:
     """The common part; see node/recovery/__init__.py for what it offers and calls. An algorithm adds
     `start_round() -> bool`, whether it sent anything, and `asked_for(event)`."""
 
-    tags = False
-
     def __init__(self, around: Surroundings) -> None:
         self._station, self._channels, self._courier, self._table, self._seen, self._delivery = around
         self._me = self._station.me.node

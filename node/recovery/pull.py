@@ -22,7 +22,6 @@ NOTICED = 1024  # losses by one message, and those of one counter more
 
 
 class Pull(Gossip):
-    tags = True
     routes = False  # whether events record the brokers that they meet
 
     def __init__(self, around: Surroundings) -> None:

@@ -9,11 +9,8 @@ from __future__ import annotations
 from node.event import AnyEvent
 from node.ids import LinkId
 from node.routing.strategy import Strategy
-from node.trees import SUPPLIES_LINKS
 
 
 class EventForwarding(Strategy):
-    needs = SUPPLIES_LINKS
-
     def next_hops(self, event: AnyEvent, arrival: LinkId | None) -> tuple[list[LinkId], list[str]]:
         return list(self.links), self.table.match(event.attributes)[1]

@@ -11,7 +11,6 @@ from node import wire
 from node.event import AnyEvent, id_of
 from node.ids import LinkId, Peer
 from node.routing.strategy import MAX_HOPS, Strategy, Surroundings
-from node.trees import SUPPLIES_NOTHING
 
 JITTER = 0.01  # s a node waits at most before it repeats an event
 MAX_EVENT = 1150  # bytes of one, which is one datagram: nothing puts broadcasts together again
@@ -19,8 +18,6 @@ WAITING = 256  # events that wait to be repeated
 
 
 class Flooding(Strategy):
-    needs = SUPPLIES_NOTHING
-
     def __init__(self, around: Surroundings) -> None:
         super().__init__(around)
         self._waiting = 0

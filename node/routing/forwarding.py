@@ -25,7 +25,6 @@ from node.routing.strategy import Strategy, Surroundings
 from node.routing.table import MAX_FILTERS_PER_LINK, FilterHash, Hop, digest_of, parts
 from node.routing.told import Told
 from node.seams import Digest
-from node.trees import SUPPLIES_LINKS
 
 MAX_UNSUB = 96  # hashes in one UNSUB, which then fits a datagram
 MAX_DIGESTS = 16  # in a HELLO
@@ -34,8 +33,6 @@ MAX_DIGESTS = 16  # in a HELLO
 class SubscriptionForwarding(Strategy):
     """Besides what all strategies have: what tree neighbors were told. What reconcilers except from that is in `holding`,
     what heals a difference that is left in `resync`."""
-
-    needs = SUPPLIES_LINKS
 
     def __init__(self, around: Surroundings) -> None:
         super().__init__(around)

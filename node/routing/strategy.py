@@ -39,8 +39,6 @@ class Surroundings(NamedTuple):
 class Strategy:
     """The routing of one node. A recovery, where there is one, sees each event on its way once."""
 
-    needs: str  # trees.SUPPLIES_*: what the tree must supply
-
     def __init__(self, around: Surroundings) -> None:
         self._station = around.station
         self._env = around.station.env

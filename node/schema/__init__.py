@@ -191,7 +191,7 @@ def _record_type(text: str) -> tuple[RecordType, str]:
 
 @cache
 def header() -> HeaderSchema:
-    table = _read("header.toml")
+    table = read("header.toml")
     return HeaderSchema(
         table["version"], table["magic"].encode("ascii"), table["max_datagram"], table["max_depth"],
         table["tag_bytes"], table["port"],
@@ -201,7 +201,7 @@ def header() -> HeaderSchema:
 @cache
 def messages() -> dict[str, MessageSchema]:
     """All messages by their key in messages.toml, in its order."""
-    return messages_from(_read("messages.toml"))
+    return messages_from(read("messages.toml"))
 
 
 def messages_from(tables: dict[str, Any]) -> dict[str, MessageSchema]:
@@ -253,7 +253,7 @@ def _message(name: str, table: dict[str, Any]) -> MessageSchema:
 def records() -> dict[str, RecordSchema]:
     """All record kinds in the order of records.toml. Every record has t, node and kind besides."""
     found = {}
-    for kind, table in _read("records.toml").items():
+    for kind, table in read("records.toml").items():
         fields = {}
         for name, text in table["fields"].items():
             try:
@@ -304,7 +304,7 @@ def _value_faults(where: str, value: Any, wanted: RecordType) -> list[str]:
     return found
 
 
-def _read(name: str) -> dict[str, Any]:
+def read(name: str) -> dict[str, Any]:
     try:
         return tomllib.loads((FOLDER / name).read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:

@@ -1,16 +1,18 @@
-"""Python that is written from the contracts, so that editors and type checkers know what the TOML files say.
+"""What is written from the contracts: Python for editors and type checkers, and tables in the docs.
 
     python -m node.schema.typed    # writes what is not current, and says so
 
-Nothing of it is read when a node runs. tests/test_types.py holds it current.
+tests/test_types.py holds it all current.
 """
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from node.schema import FOLDER, UNSIGNED, Field, MessageSchema, Type, messages
+from node.schema import FOLDER, UNSIGNED, Field, MessageSchema, Type, config, messages
 
 NODE = FOLDER.parent
+_OF_THE_RADIO = ("base_rate", "data_rate")  # a scenario takes them from its table [radio]
 _PYTHON = dict.fromkeys(UNSIGNED, "int") | {
     "node": "NodeId", "epoch": "Epoch", "f64": "float", "bool": "bool", "text": "str", "bytes": "bytes",
     "attributes": "Mapping[str, Value]", "filter": "Filter", "message": "Message"}
@@ -39,9 +41,33 @@ CLASSES: Mapping[str, type[Message]]
 {classes}'''
 
 
+_KEYS = '''\
+"""Written by `python -m node.schema.typed` from schema/config.toml: change it there, and write this again."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys of a node's configuration with their defaults."""
+
+{fields}
+'''
+SCENARIO = NODE.parent / "docs" / "scenario.md"  # of a checkout
+BEGIN, END = "<!-- {}: written by `python -m node.schema.typed` -->\n", "<!-- end -->\n"
+
+
 def files() -> dict[Path, str]:
     """What each written file has to say."""
-    return {NODE / "messages.pyi": _messages()}
+    found = {NODE / "messages.pyi": _messages(), FOLDER / "keys.py": _keys()}
+    if SCENARIO.exists():
+        text = SCENARIO.read_text(encoding="utf-8")
+        for name, table in (("keys", key_rows()), ("choices", choice_rows())):
+            head, _, rest = text.partition(BEGIN.format(name))
+            text = head + BEGIN.format(name) + "\n".join(["", *table, "", END]) + rest.partition(END)[2]
+        found[SCENARIO] = text
+    return found
 
 
 def write() -> list[Path]:
@@ -51,6 +77,49 @@ def write() -> list[Path]:
     for path in old:
         path.write_text(files()[path], encoding="utf-8")
     return old
+
+
+def _keys() -> str:
+    return _KEYS.format(fields="\n".join(
+        f"    {key.name}: {key.python.__name__} = {_literal(key.default)}  # {_unit(key)}{key.doc}"
+        for key in config.keys().values()))
+
+
+def _literal(value: object) -> str:
+    return json.dumps(value) if isinstance(value, str) else repr(value)
+
+
+def key_rows() -> list[str]:
+    """The table of all keys, as docs/scenario.md has it."""
+    rows = ["| key | default | range | meaning |", "|---|---|---|---|"]
+    for key in config.keys().values():
+        default = "[radio]'s" if key.name in _OF_THE_RADIO else f"`{json.dumps(key.default)}`"
+        rows.append(f"| `{key.name}` | {default} | {_range(key)} | {_unit(key)}{key.doc} |")
+    return rows
+
+
+def choice_rows() -> list[str]:
+    """The table of all choices: what they do, and what each needs of the others."""
+    rows = ["| choice | what it does | needs | not with |", "|---|---|---|---|"]
+    for key in config.keys().values():
+        for choice in key.choices.values():
+            needs, excludes = (", ".join(filter(None, map(_of, words))) for words in (choice.needs, choice.excludes))
+            rows.append(f'| `{key.name} = "{choice.name}"` | {choice.doc} | {needs} | {excludes} |')
+    return rows
+
+
+def _of(supply: str) -> str:
+    """The choices that supply this, as the docs name them."""
+    return " or ".join(f'`{key.name} = "{choice.name}"`' for key in config.keys().values()
+                       for choice in key.choices.values() if supply in choice.supplies)
+
+
+def _range(key: config.Key) -> str:
+    if key.range is not None:
+        bounds = f"from {key.range[0]:g} to {key.range[1]:.10g}"
+        return bounds + "".join(f", {word} `{other}`" for word, other in
+                                (("at least", key.at_least), ("at most", key.at_most)) if other)
+    return f"at most {key.longest} characters" if key.longest else ", ".join(f'`"{name}"`' for name in key.choices)
 
 
 def _messages() -> str:
@@ -66,8 +135,8 @@ def _class(table: MessageSchema) -> str:
                       f"class {table.class_name}(_{table.class_name}, Message):", f'    """{table.doc}"""', ""])
 
 
-def _unit(field: Field) -> str:
-    return f"{field.unit}: " if field.unit else ""
+def _unit(of: Field | config.Key) -> str:
+    return f"{of.unit}: " if of.unit else ""
 
 
 def _python(kind: Type) -> str:

@@ -15,18 +15,6 @@ from node.ids import LinkId, Peer
 from node.seams import Channels, HopMessages, LinkMessages, Neighborhood, OneHop, Radio, TreeNotices
 from node.seams import TreeStatus as TreeStatus
 
-# What a tree can tell about a reconfiguration, from least to most; a protocol states its need.
-SUPPLIES_NOTHING = "nothing"  # no tree
-SUPPLIES_LINKS = "links"  # lost and gained at the ends only
-SUPPLIES_ENDS = "ends"  # replaced() at the ends of both links
-SUPPLIES_PATH = "path"  # replaced() with the whole reconfiguration path
-SUPPLIES = (SUPPLIES_NOTHING, SUPPLIES_LINKS, SUPPLIES_ENDS, SUPPLIES_PATH)
-
-
-def supplies(tree: str, need: str) -> bool:
-    """Whether a tree that supplies `tree` is enough for a part that needs `need`."""
-    return SUPPLIES.index(tree) >= SUPPLIES.index(need)
-
 
 class Surroundings(NamedTuple):
     """What a tree may call."""
@@ -41,7 +29,6 @@ class Surroundings(NamedTuple):
 class Tree(Protocol):
     """Also gives the notice `tree_changed()` when its status is another one; after that it is asked for it."""
 
-    supplies: str
     # messages of this tree
     hop_messages: HopMessages  # by themselves
     relayed_messages: HopMessages  # brought by node/relay.py

@@ -26,7 +26,7 @@ from node.rhythm import Rhythm
 from node.routes import has_come
 from node.seams import HopMessages, LinkMessages
 from node.state import changed
-from node.trees import SUPPLIES_PATH, Surroundings, TreeStatus
+from node.trees import Surroundings, TreeStatus
 from node.trees.join import Join
 from node.trees.merge import Merge
 from node.trees.position import CHANGES, SEEKING, SETTLED, Standing
@@ -39,8 +39,6 @@ DEEPEST = 255  # depths beyond are counted no further
 
 class Maodv:
     """The tree as seen by one node. Its parts read it as a `position.Position`."""
-
-    supplies = SUPPLIES_PATH
 
     def __init__(self, around: Surroundings) -> None:
         self._station, self._relay = around.station, around.relay

@@ -4,12 +4,10 @@ from __future__ import annotations
 from node import wire
 from node.ids import LinkId, Peer
 from node.seams import HopMessages, LinkMessages, TreeStatus
-from node.trees import SUPPLIES_NOTHING, Surroundings
+from node.trees import Surroundings
 
 
 class NoTree:
-    supplies = SUPPLIES_NOTHING
-
     def __init__(self, around: Surroundings) -> None:
         self._me = around.station.me.node
         self.hop_messages: HopMessages = {}

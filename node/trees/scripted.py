@@ -14,7 +14,6 @@ from typing import Any
 from node import wire
 from node.ids import LinkId, NodeId, Peer
 from node.seams import HopMessages, LinkMessages, TreeNotices, TreeStatus
-from node.trees import SUPPLIES_PATH
 
 Edge = tuple[NodeId, NodeId]
 Notify = Callable[[NodeId, str, tuple[Any, ...]], None]  # node, notice of the core, its arguments
@@ -163,8 +162,6 @@ class Script:
 
 class Scripted:
     """The tree of one node; all that it hears comes from the script, all that it says are notices."""
-
-    supplies = SUPPLIES_PATH
 
     def __init__(self, me: NodeId, script: Script, notices: TreeNotices) -> None:
         self._me = me

@@ -236,7 +236,7 @@ def test_a_text_that_the_node_does_not_know_is_refused(tmp_path, key):
     if key == "secret":
         assert read(tmp_path / "node.toml").config.secret == "nonsense"
         return
-    with pytest.raises(SettingsError, match=f"node.{key}: found 'nonsense'; it takes .* or "):
+    with pytest.raises(SettingsError, match=f'node.{key}: found "nonsense"; it takes .* or '):
         read(tmp_path / "node.toml")
 
 

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from node import wire
 from node.ids import LinkId, Peer
-from node.trees import SUPPLIES_PATH
 from node.trees.join import REMEMBERED, ROUTE, WALK, roles
-from node.trees.maodv import DEEPEST, PATH, Maodv
+from node.trees.maodv import DEEPEST, PATH
 from node.trees.position import Standing
 from node.trees.search import meeting, reconfiguration_path
 from tests.node.maodv_world import Walkers, World
@@ -45,7 +44,6 @@ def test_a_node_alone_leads_itself():
     world.run(3)
     status = world.nodes[0].tree.status()
     assert (status.leader, status.depth, status.parent, status.seeking) == (0, 0, None, False)
-    assert Maodv.supplies == SUPPLIES_PATH
 
 
 def test_thirty_hosts_are_one_tree_a_second_or_two_after_they_hear_each_other():

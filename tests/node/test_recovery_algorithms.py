@@ -397,9 +397,9 @@ def test_rounds_run_at_the_gossip_interval_and_adapt_to_the_work():
 
 
 @pytest.mark.parametrize(("config", "finding"), [
-    ({"recovery": "combined", "forwarding": "covering"}, "recovery: found 'combined' with forwarding 'covering'"),
-    ({"recovery": "publisher_pull", "forwarding": "covering"}, "recovery: found 'publisher_pull'"),
-    ({"recovery": "push", "strategy": "event"}, "recovery: found 'push' with strategy 'event'")])
+    ({"recovery": "combined", "forwarding": "covering"}, 'recovery: found "combined" with node.forwarding = "covering"'),
+    ({"recovery": "publisher_pull", "forwarding": "covering"}, 'recovery: found "publisher_pull"'),
+    ({"recovery": "push", "strategy": "event"}, 'recovery: found "push" with node.strategy = "event"')])
 def test_what_does_not_go_together_is_refused(config, finding):
     with pytest.raises(ValueError, match=finding.replace("(", r"\(")):
         Broker(1, 1, NodeConfig(**config), None)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from node import wire
-from node.broker import PLAIN, RECONCILERS, mismatch
+from node.broker import RECONCILERS
 from node.config import NodeConfig
 from node.filters import parse
 from node.reconcile.strawman import Strawman
@@ -187,19 +187,19 @@ def test_a_flood_of_nonsense_is_dropped_and_repetition_is_bounded():
 
 
 @pytest.mark.parametrize(("config", "key"), [
-    ({"tree": "none", "reconcile": "path"}, "reconcile"), ({"tree": "none"}, "reconcile"),
-    ({"tree": "none", "strategy": "event"}, "reconcile"),
-    ({"strategy": "flood", "reconcile": "informed"}, "reconcile")])
+    ({"tree": "none", "reconcile": "path"}, "reconcile"), ({"tree": "none"}, "strategy"),
+    ({"tree": "none", "strategy": "event"}, "strategy"),
+    ({"tree": "none", "strategy": "flood", "reconcile": "informed"}, "reconcile"), ({"strategy": "flood"}, "strategy")])
 def test_parts_that_do_not_go_together_are_refused(config, key):
-    assert mismatch(NodeConfig(**config))[0] == key
+    assert next(NodeConfig(**config).mismatches())[0] == key
     with pytest.raises(ValueError, match=key):
         RadioWorld(1, **config)
 
 
 def test_every_part_goes_with_the_tree():
     for reconcile in RECONCILERS:
-        assert mismatch(NodeConfig(reconcile=reconcile)) is None
-    for reconcile in PLAIN:  # the default is one of them: who chooses a strategy need not choose a protocol
-        assert mismatch(NodeConfig(strategy="flood", tree="none", reconcile=reconcile)) is None
+        assert not list(NodeConfig(reconcile=reconcile).mismatches())
+    for reconcile in ("strawman", "timed"):  # the default is one of them: who chooses a strategy need not choose a protocol
+        assert not list(NodeConfig(strategy="flood", tree="none", reconcile=reconcile).mismatches())
         for strategy in ("event", "hierarchical"):
             assert type(RadioWorld(1, strategy=strategy, reconcile=reconcile).brokers[0].reconciler) is Strawman

@@ -4,7 +4,6 @@ from __future__ import annotations
 from node import wire
 from node.filters import parse
 from node.reconcile.strawman import Strawman
-from node.trees import SUPPLIES_LINKS
 from tests.node.tree_world import TreeWorld
 
 A, B = parse('kind = "a"'), parse('kind = "b"')
@@ -72,7 +71,7 @@ def test_it_needs_links_only_and_ignores_which_link_replaces_which():
     world = path()
     old = world.links[frozenset((1, 2))]
     reconciler = world.cores[1].reconciler
-    assert isinstance(reconciler, Strawman) and reconciler.needs == SUPPLIES_LINKS and not reconciler.link_messages
+    assert isinstance(reconciler, Strawman) and not reconciler.link_messages
     reconciler.replaced(old, old, old._replace(nonce=77), (1, 2), "end")
     reconciler.abandoned(old)
     assert world.cores[1].take_sent() == []

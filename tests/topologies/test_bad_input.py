@@ -226,34 +226,29 @@ ONE_PROBLEM = [
     ({"mobility": 'model = "static"\npositions = [[1, 2], [1, 2, 3], [1, 2]]'}, "the same number for all"),
     (
         {"node": 'tree = "none"\nstrategy = "subscription"'},
-        'node.strategy: found "subscription", which needs links of a tree, with node.tree = "none"; '
-        'node.tree = "maodv" or node.strategy = "flood"',
-    ),
-    (
-        {"node": 'tree = "none"\nreconcile = "path"'},
-        'node.reconcile: found "path", which needs path of a tree, with node.tree = "none"; '
-        'node.tree = "maodv"',
+        'node.strategy: found "subscription" with node.tree = "none", which keeps no links; '
+        'node.tree = "maodv", or node.strategy = "flood"',
     ),
     (
         {"node": 'strategy = "flood"'},
-        'node.strategy: found "flood", which uses no tree, with node.tree = "maodv"; node.tree = "none", '
-        "or the tree is paid for nothing",
+        'node.strategy: found "flood" with node.tree = "maodv", which keeps links that nothing would use; '
+        'node.tree = "none", or node.strategy = "subscription", "hierarchical" or "event"',
     ),
     (
         {"node": 'strategy = "event"\nreconcile = "informed"'},
-        'node.reconcile: found "informed" with node.strategy = "event", which has nothing to reconcile; leave node.reconcile '
-        'out, or node.strategy = "subscription"',
+        'node.reconcile: found "informed" with node.strategy = "event", which has nothing to reconcile; '
+        'node.strategy = "subscription", or node.reconcile = "strawman" or "timed"',
     ),
     (
         {"node": 'strategy = "event"\nforwarding = "covering"'},
-        'node.forwarding: found "covering" with node.strategy = "event", which tells nobody of subscriptions; leave '
-        'node.forwarding out, or node.strategy = "subscription"',
+        'node.forwarding: found "covering" with node.strategy = "event", which tells nobody of subscriptions; '
+        'node.strategy = "subscription" or "hierarchical", or node.forwarding = "identity"',
     ),
     (
         {"node": "hello_up = 5\nhello_window = 4"},
-        "node.hello_up: found 5 of the last 4 beacons; at most node.hello_window",
+        "node.hello_up: found 5; at most node.hello_window = 4",
     ),
-    ({"node": "rto_min = 3"}, "node.rto_initial: found 0.3; a value between rto_min = 3 and rto_max = 0.5"),
+    ({"node": "rto_min = 3"}, "node.rto_initial: found 0.3; a number from node.rto_min = 3 to node.rto_max = 0.5"),
     (
         {"radio": "base_rate = 1e6", "node": "base_rate = 6e6"},
         "node.base_rate: found 6e+06 with radio.base_rate = 1e+06; leave node.base_rate out, it follows the radio",

@@ -1,4 +1,6 @@
-"""docs/scenario.md has a row for every key of the schema, with its default, range and meaning."""
+"""docs/scenario.md has a row for every key of the schema, with its default, range and meaning.
+
+The rows of [node] are written from node/schema/config.toml: tests/test_types.py."""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ import pytest
 from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
 from pydantic_core import PydanticUndefined
 
-from topologies import faults, motion, netns, node, radio, run, workload
+from topologies import faults, motion, netns, radio, run, workload
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "scenario.md"
 
@@ -25,7 +27,6 @@ SECTIONS = {
     "[radio] with unit_disk": (radio.UnitDiskRadio, {}),
     "[radio] with log_distance": (radio.LogDistanceRadio, {"data_sensitivity": "`sensitivity`"}),
     "[[radio.links]]": (radio.RadioLink, {}),
-    "[node]": (node.Node, {"base_rate": "[radio]'s", "data_rate": "[radio]'s"}),
     "[workload]": (workload.Workload, {"kinds": "20", "subscriptions": "2"}),
     "[[workload.subscribe]]": (workload.Subscribe, {}),
     "[[workload.publish]]": (workload.Publish, {}),

@@ -226,7 +226,7 @@ def test_the_manifest_keeps_the_notes_for_the_report_as_far_as_there_is_room(tmp
     notes(tmp_path, "[node]\ngossip_interval = 2")
     out = runner.run(topologies.load(tmp_path / "odd.toml", {"run.duration": 12, "run.deadline": 2}), tmp_path / "run")
     [kept] = json.loads((out / "manifest.json").read_text())["notes"]
-    assert kept == "node.gossip_interval: nothing comes of it without node.recovery"
+    assert kept == "node.gossip_interval: nothing comes of it without node.recovery = \"push\", \"subscriber_pull\", \"publisher_pull\" or \"combined\""
     from analysis import run as runs
 
     assert kept in runs.read(out).notes

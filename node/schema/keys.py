@@ -1,0 +1,58 @@
+"""Written by `python -m node.schema.typed` from schema/config.toml: change it there, and write this again."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys of a node's configuration with their defaults."""
+
+    tree: str = "maodv"  # how the overlay tree is kept
+    reconcile: str = "timed"  # how subscriptions follow a changed tree
+    strategy: str = "subscription"  # what is spread: subscriptions, those to the root only, or events
+    forwarding: str = "identity"  # which subscriptions are forwarded
+    recovery: str = "none"  # how lost events come back
+    secret: str = ""  # shared key of authenticated datagrams; empty: none
+    hello_interval: float = 0.5  # s: between two beacons, +-10%
+    hello_losses: int = 3  # missed beacons in a row that end a neighbor
+    hello_up: int = 3  # beacons of the last hello_window that begin a neighbor
+    hello_window: int = 8  # beacons remembered
+    rto_initial: float = 0.3  # s: first retransmission timeout (RFC 6298)
+    rto_min: float = 0.2  # s: least retransmission timeout
+    rto_max: float = 0.5  # s: greatest retransmission timeout
+    channel_window: int = 32  # messages in flight on a link
+    channel_queue: int = 262144  # bytes: waiting and in flight, per link
+    channel_give_up: float = 1.0  # s: without any acknowledgement that end a link
+    retransmission: bool = True  # of events over tree links; without, they and gossip are sent once
+    ack_delay: float = 0.1  # s: an acknowledgement may wait for company
+    multicast: bool = True  # one broadcast for several tree neighbors where cheaper
+    base_rate: float = 6000000.0  # bit/s: of broadcasts; that of [radio] by default
+    data_rate: float = 24000000.0  # bit/s: of unicasts; that of [radio] by default
+    leader_interval: float = 2.0  # s: between a leader's beacons down the tree
+    leader_losses: int = 2  # missed leader beacons that end a parent link
+    request_wait: float = 0.15  # s: replies to a route request are collected
+    request_attempts: int = 3  # route requests before an orphan elects itself
+    request_hops: int = 8  # hops that a route request travels on a tree
+    join_wait: float = 0.5  # s: for the answer to a join request
+    merge_wait: float = 0.3  # s: a leader collects offers to merge
+    unsubscription_timer: float = 2.0  # s: T_u, after which what a lost link wanted is withdrawn
+    subscription_timer: float = 2.0  # s: T_s, after which informed tells a new link what it held back
+    activate_wait: float = 0.5  # s: the end of a new link waits for the word of the old one
+    path_wait: float = 3.0  # s: a broker of a reconfiguration path waits for its next message
+    flush: str = "broadcast"  # how FLUSH spreads: to all, on subscriptions, along the path
+    gossip_interval: float = 1.0  # s: between two gossip rounds, +-10%
+    gossip_adaptive: bool = False  # rounds that find nothing to do make the interval longer, up to 16 times
+    gossip_forward: float = 0.9  # P_forward: a broker passes gossip on
+    gossip_subscribers: float = 0.5  # combined: share of the rounds that pull from subscribers
+    lost_patience: float = 30.0  # s: a lost event is asked for
+    cache_bytes: int = 262144  # bytes: of events kept for others
+    cache_lifetime: float = 120.0  # s: they are kept at most
+    cache_eviction: str = "fifo"  # which of them makes room: the oldest or any
+    digest: bool = True  # compare tables in beacons and heal them
+    client_buffer: int = 131072  # bytes: events held for one roaming client; the oldest are dropped
+    client_age: float = 60.0  # s: events wait for a roaming client, and a broker for one that is away
+    handoff_wait: float = 2.0  # s: a new broker waits for what the old ones hold for a roaming client
+    roam_margin: float = 0.3  # share of beacons by which another broker must be heard better ...
+    roam_dwell: float = 2.0  # s: ... for so long, before a roaming client moves to it
+    traffic_interval: float = 1.0  # s: between two traffic records
