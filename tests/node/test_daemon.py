@@ -249,7 +249,7 @@ def test_starts_that_cannot_be_are_one_sentence(three, tmp_path):
     assert "did you mean hello_losses" in b.fails("--config", config(tmp_path, "hello_loses = 3"))
     assert "node.ack_delay: found 11; it takes a number from 0 to 10" in b.fails(
         "--config", config(tmp_path, "ack_delay = 11"))
-    assert "node.hello_up: found 9 of the last 8 beacons" in b.fails("--config", config(tmp_path, "hello_up = 9"))
+    assert "node.hello_up: found 9; it takes at most node.hello_window = 8" in b.fails("--config", config(tmp_path, "hello_up = 9"))
     a.end(signal.SIGKILL)
     assert a.socket.exists()
     a.start()  # the dead socket is replaced
