@@ -50,6 +50,7 @@ class _Lines:
     singles: array = field(default_factory=lambda: array("d"))  # of a file of one number a line
     at: array = field(default_factory=lambda: array("q"))  # their lines in the file
     dimensions: set[int] = field(default_factory=set)  # that comments tell
+    cut: list[str] = field(default_factory=list)  # a sentence where the file may be cut off
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,9 @@ class _Parameters:
     duration: float | None = None
     nodes: int | None = None
     dimensions: int | None = None
-    area: tuple[float | None, float | None] = (None, None)  # m
+    area: tuple[float | None, ...] = (None, None, None)  # m: x, y and z
     idle: bool = False  # the file is there, and holds nothing of this
+    doubts: tuple[str, ...] = ()  # sentences about lines that say nothing
 
 
 def read(path: Path, dimensions: int | None = None) -> Movement:
@@ -72,7 +74,7 @@ def read(path: Path, dimensions: int | None = None) -> Movement:
     lines = _take(path)
     parameters = _parameters(path)
     told = _told_dimensions(path, lines, parameters, dimensions)
-    notes = []
+    notes = lines.cut
     if 0 < len(lines.singles) < 4:  # too few for the dialect of one number a line
         _node(path, lines.at[0], np.array(lines.singles[:1]), 3)
     if lines.singles:
@@ -128,16 +130,19 @@ def _beside(trajectories: list[Trajectory], parameters: _Parameters) -> Iterator
     """Parameters that may be those of another run."""
     if parameters.idle:
         yield f"nothing of {parameters.path.name} beside it is read: no line nn=, duration= or J= in it"
-    for axis, (name, most) in enumerate(zip("xy", parameters.area)):
+    yield from parameters.doubts
+    for axis, (name, most) in enumerate(zip("xyz", parameters.area)):
+        if most is None or axis >= trajectories[0].points.shape[1]:
+            continue
         farthest = max(float(t.points[:, axis].max()) for t in trajectories)
-        if most is not None and farthest > most * _BEYOND:
+        if farthest > most * _BEYOND:
             yield (f"hosts go as far as {name} = {farthest:.15g} m, and {parameters.path.name} beside it says {name}={most:.15g}: is it "
                    "of the same run?")
 
 
 def _take(path: Path) -> _Lines:
     lines = _Lines()
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(read_lines(path, lines.cut), 1):
         if not line or line.isspace():
             continue
         if line.lstrip().startswith("#"):
@@ -316,16 +321,24 @@ def _parameters(path: Path) -> _Parameters:
     """What the key=value lines of the .params file beside the trace say of its length and its nodes."""
     beside = companion(path, ".params", ".movements")
     found: dict[str, str] = {}
+    strange: list[int] = []  # lines
     if beside.is_file():
         for number, line in enumerate(read_lines(beside), 1):
-            key, _, value = (part.strip() for part in line.partition("="))
+            key, equals, value = (part.strip() for part in line.partition("="))
             key = key.lower()
-            if key in ("duration", "nn", "j", "x", "y"):
-                if found.setdefault(key, value) != value:
-                    raise TraceError(beside, number, f"{key} a second time, with another value; one of them")
+            if not equals and key and not key.startswith("#"):
+                strange.append(number)
+            elif key in ("duration", "nn", "j", "x", "y", "z") and found.setdefault(key, value) != value:
+                raise TraceError(beside, number, f"{key} a second time, with another value; one of them")
+    idle = beside.is_file() and not found
+    doubts = [f"{key}={found[key][:40]} in {beside.name} beside it is no length in m: places are not compared with it"
+              for key in "xyz" if key in found and _side(found[key]) is None and not (key == "z" and found[key] in ("0", "0.0"))]
+    if strange and not idle:
+        doubts.append(f"{len(strange)} {'lines' if len(strange) > 1 else 'line'} of {beside.name} beside it (line {strange[0]}) "
+                      f"{'are' if len(strange) > 1 else 'is'} passed over: no key=value")
     return _Parameters(beside, _declared_duration(beside, found.get("duration")),
                        _declared_nodes(beside, found.get("nn")), _declared_dimensions(beside, found.get("j")),
-                       (_side(found.get("x")), _side(found.get("y"))), beside.is_file() and not found)
+                       tuple(_side(found.get(key)) for key in "xyz"), idle, tuple(doubts))
 
 
 def _side(text: str | None) -> float | None:

@@ -38,6 +38,7 @@ from mobility.trajectory import Trajectory
 _AXES = ("X_", "Y_", "Z_")
 # the header that setdest and CORE write; CORE's has a time
 _HEADER = re.compile(r"\s*#\s*nodes:\s*(\d{1,9}),(?:\s*max time:\s*([^,\s]+))?", re.IGNORECASE)
+_AREA = re.compile(r"\s*#.*\bmax\s+x:\s*([0-9.eE+]+)\s*,\s*max\s+y:\s*([0-9.eE+]+)", re.IGNORECASE)
 _STATUS = (0, 1, 2)  # DisasterArea's
 _FEW, _HASTY = 3, 0.01  # legs; share of the time between two: nobody waits a hundred times as long as it moves
 _APART = 0.01  # m; a setdest of speed 0 to a place farther away would have moved the node
@@ -66,6 +67,8 @@ class _Script:
     first_aside: dict[str, int] = field(default_factory=dict)
     twice: list[str] = field(default_factory=list)  # nodes placed a second time, elsewhere
     header: tuple[int, float | None] | None = None  # nodes, and s if told, in the header that setdest and CORE write
+    cut: list[str] = field(default_factory=list)  # a sentence where the file may be cut off
+    area: tuple[float, float] | None = None  # m, in that header
     made: dict[str, int] = field(default_factory=dict)  # nodes that ns-2 would have -> line
     counts: dict[str, int] = field(default_factory=dict)  # commands that tell how many there should be -> how many
     still: int = 0  # legs of speed 0 that lead elsewhere
@@ -94,15 +97,18 @@ def read(path: Path, zero_speed: str = "stop") -> Movement:
     beside = nsparams.read(path)
     duration, lasts = _duration(path, script, beside, last)
     farthest = np.max([t.points.max(axis=0) for t in trajectories], axis=0).tolist()
-    notes = [*_remarks(script, zero_speed, last), *_comings(path, script, activity), *beside.notes(tuple(farthest))]
+    notes = [*script.cut, *_remarks(script, zero_speed, last), *_comings(path, script, activity), *_outside(script, farthest),
+             *beside.notes(tuple(farthest))]
     return Movement(names, trajectories, duration, notes, lasts)
 
 
 def _read(path: Path) -> _Script:
     script = _Script()
-    for number, line in tcl.joined(path, read_lines(path)):
+    for number, line in tcl.joined(path, read_lines(path, script.cut)):
         if script.header is None and (match := _HEADER.match(line)):
             script.header = int(match[1]), match[2] and tcl.as_number(path, number, match[2])
+        if script.area is None and (match := _AREA.match(line)):
+            script.area = tcl.as_number(path, number, match[1]), tcl.as_number(path, number, match[2])
         for said in tcl.understand(path, number, line):
             _take(path, number, said, script)
     _refuse_heights(path, script)
@@ -221,6 +227,9 @@ def _remarks(script: _Script, zero_speed: str, last: float) -> list[str]:
                      "places in m, neither in km nor in degrees")
     if script.high and (low := [name for name, node in nodes.items() if node.place[2] is None]):
         notes.append(f"{_some(low)} without Z_, while others have one: taken as 0, as ns-2 does")
+    again = [name for name, node in nodes.items() if len({leg[0] for leg in node.legs}) < len(set(leg[:2] for leg in node.legs))]
+    if again:
+        notes.append(f"{_some(again)} with two setdest at one instant: the later line holds, as in ns-2")
     widths = {len(leg[1]) for node in nodes.values() for leg in node.legs}
     if len(widths) > 1:
         notes.append("some setdest have three numbers and some four: three are x y speed, four are x y "
@@ -252,6 +261,13 @@ def _missing(script: _Script, last: float) -> Iterator[str]:
         yield f"its header says {script.header[0]} nodes, and it has {there}: those take part"
     if script.header and script.header[1] is not None and script.header[1] < last:
         yield f"its header says {script.header[1]:g} s, and its last leg ends at {last:g} s: taken as lasting that long"
+
+
+def _outside(script: _Script, farthest: list[float]) -> Iterator[str]:
+    """Places beyond the area that its header tells."""
+    for axis, most in zip(range(2), script.area or ()):
+        if farthest[axis] > most * nsparams.BEYOND:
+            yield f"hosts go as far as {'xy'[axis]} = {farthest[axis]:.15g} m, and its header says max {'xy'[axis]}: {most:.15g}"
 
 
 def _comings(path: Path, script: _Script, activity: Path | None) -> list[str]:

@@ -15,7 +15,7 @@ from mobility.textfile import TraceError, companion, read_lines
 
 _SET = re.compile(r'set\s+(?:(?:\w+\((\w+)\))|(\w+))\s+(?:"([^"]*)"|\{([^{}]*)\}|(\S+))')
 _KNOWN = re.compile(r"set\s+(?:\w+\((?:duration|stop|nn|x|y|z)\)|duration)(?:\s|$)")
-_BEYOND = 1.1  # times the area's side; groups and maps may go a little beyond it
+BEYOND = 1.1  # times the area's side; groups and maps may go a little beyond it
 
 
 @dataclass(slots=True)
@@ -28,6 +28,7 @@ class Parameters:
     area: dict[int, float] = field(default_factory=dict)  # axis -> m
     passed_over: list[int] = field(default_factory=list)  # lines
     idle: bool = False  # the file is there, and nothing of it is read
+    other: str = ""  # BonnMotion's own .params, where there are no .ns_params
 
     def notes(self, farthest: tuple[float, ...]) -> list[str]:
         """Sentences about what was passed over, and about an area that is not that of the movement.
@@ -35,9 +36,11 @@ class Parameters:
         farthest: m, the largest coordinate of each axis.
         """
         told = [f"hosts go as far as {'xyz'[axis]} = {farthest[axis]:.15g} m, and {self.path.name} beside it says {side:.15g}: is it of the "
-                "same run?" for axis, side in self.area.items() if axis < len(farthest) and farthest[axis] > side * _BEYOND]
+                "same run?" for axis, side in self.area.items() if axis < len(farthest) and farthest[axis] > side * BEYOND]
         if self.idle and not self.passed_over:
             told.append(f"nothing of {self.path.name} beside it is read: no line `set val(duration) ..` or `set val(nn) ..` in it")
+        if self.other:
+            told.append(f"nothing of {self.other} beside it is read, which is for a BonnMotion file; {self.path.name} is for this one")
         if count := len(self.passed_over):
             told.append(f"{count} {'lines' if count > 1 else 'line'} of {self.path.name} beside it {'are' if count > 1 else 'is'} passed over "
                         f"(line {self.passed_over[0]}): read are `set val(NAME) NUMBER` of duration, stop, nn, x, y and z")
@@ -49,6 +52,8 @@ def read(trace: Path) -> Parameters:
     beside = companion(trace, ".ns_params", ".ns_movements")
     found = Parameters(beside)
     if not beside.is_file():
+        other = companion(trace, ".params", ".ns_movements")
+        found.other = other.name if other.is_file() else ""
         return found
     for number, line in enumerate(read_lines(beside), 1):
         for command in line.split(";"):

@@ -64,8 +64,10 @@ class _Bounded(io.RawIOBase):
         return count
 
 
-def read_lines(path: Path) -> Iterator[str]:
+def read_lines(path: Path, cut: list[str] | None = None) -> Iterator[str]:
     """The lines of a file without their ends (LF, CRLF or CR); unpacks gzip whatever its name.
+
+    cut: takes a sentence where the last line has no end, as in a file of which the rest is missing.
 
     Raises TraceError for what cannot be read, is no text, or is larger than the bounds above; parts of
     the lines may have been given by then.
@@ -74,7 +76,7 @@ def read_lines(path: Path) -> Iterator[str]:
         if path.exists() and not path.is_file() and not path.is_dir():  # a pipe would wait, a device never end
             raise TraceError(path, None, "not a file; give a trace file")
         with path.open("rb") as file:
-            yield from _lines(path, file)
+            yield from _lines(path, file, cut)
     except FileNotFoundError:
         raise TraceError(path, None, "no such file; check the name") from None
     except OSError as error:
@@ -87,7 +89,7 @@ def read_lines(path: Path) -> Iterator[str]:
         raise TraceError(path, None, "no name of a file; check it") from None
 
 
-def _lines(path: Path, file: io.BufferedReader) -> Iterator[str]:
+def _lines(path: Path, file: io.BufferedReader, cut: list[str] | None) -> Iterator[str]:
     head = file.peek(6)[:6]
     for magic, name in _PACKED.items():
         if head.startswith(magic):
@@ -107,6 +109,8 @@ def _lines(path: Path, file: io.BufferedReader) -> Iterator[str]:
             raise TraceError(
                 path, number, f"more than {MOST_LINE >> 20} MiB in one line; a line of a trace is shorter"
             )
+        if cut is not None and not line.endswith("\n"):
+            cut.append(f"its last line ({number}) has no end, as where a file is cut off: a last number may lack digits; add a line end if it is whole")
         yield line.removesuffix("\n")
 
 
@@ -134,10 +138,13 @@ def companion(path: Path, ending: str, own: str) -> Path:
     """The file `ending` (".params") that belongs to a trace whose name ends in `own` (".movements").
 
     For a trace of another name, such as x.txt, it may be x.txt.params or x.params, and each may be packed
-    (.gz): the first that is there, else x.params.
+    (.gz): the one that is there, else x.params. Raises TraceError for several, which may say different things.
     """
     name = base_name(path, own)
     names = [name] if path.name.removesuffix(".gz") != name else [name, Path(name).stem]
     files = [path.with_name(each + ending) for each in names]
     packed = [file.with_name(file.name + ".gz") for file in files]
-    return next((file for file in (*files, *packed) if os.path.isfile(file)), files[-1])  # False too for a name that cannot be
+    there = [file for file in dict.fromkeys((*files, *packed)) if os.path.isfile(file)]  # False too for a name that cannot be
+    if len(there) > 1:
+        raise TraceError(path, None, f"{there[0].name} and {there[1].name} beside it, which may both be meant; one of them")
+    return there[0] if there else files[-1]

@@ -67,6 +67,8 @@ def _times(whole: Movement, start: float, end: float) -> Iterator[str]:
                f"mobility.start = {first:.15g} begins there")
     elif last <= start:
         yield f"nobody moves in this run: the last host did so at {last:.15g} s of the trace, before mobility.start"
+    elif last < (start + end) / 2:
+        yield f"nobody moves after {last:.15g} s of it, which is {end - last:.15g} s of the {end - start:.15g} s of the run"
     elif begin > start:
         yield (f"it begins at {begin:.15g} s, and until then everybody stands; mobility.start = {begin:.15g} "
                "begins there")

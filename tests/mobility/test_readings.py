@@ -271,6 +271,35 @@ def test_ns_params_of_which_something_is_not_read(tmp_path, params, told):
     assert told in note
 
 
+@pytest.mark.parametrize(("name", "beside"), [
+    ("x.tcl", ("x.tcl.ns_params", "x.ns_params")), ("x.ns_movements", ("x.ns_params", "x.ns_params.gz")),
+    ("x.movements", ("x.params", "x.params.gz")), ("x.txt", ("x.txt.params", "x.params")),
+])
+def test_two_files_of_parameters_beside_one_trace_are_refused(tmp_path, name, beside):
+    for file in beside:
+        (tmp_path / file).write_text("set val(duration) 30\nduration=30\n")
+    text, options = (FIRST, {}) if "ns" in beside[0] else ("0 1 1 9 2 2\n", {"format": "bonnmotion"})
+    assert f"{beside[0]} and {beside[1]} beside it" in _refused(tmp_path, text, name, **options)
+
+
+@pytest.mark.parametrize(("text", "told"), [
+    ("# nodes: 1, max time: 60.0, max x: 4, max y: 90\n" + FIRST, "hosts go as far as x = 5 m, and its header says max x: 4"),
+    ("# nodes: 1, pause: 2.00, max speed: 5.00, max x: 50.00, max y: 5.00\n" + FIRST, "hosts go as far as y = 6 m, and its header says max y: 5"),
+    (FIRST + '$ns_ at 1 "$node_(0) setdest 9 6 5"\n$ns_ at 1.0 "$node_(0) setdest 5 9 5"\n', "1 host (0) with two setdest at one instant: the later line"),
+])
+def test_what_an_ns_2_file_says_in_vain_is_told(tmp_path, text, told):
+    [note] = _read(tmp_path, text).notes
+    assert told in note
+
+
+def test_bonnmotions_own_params_beside_an_ns_2_file_are_told_not_to_be_read(tmp_path):
+    (tmp_path / "x.params").write_text("nn=3\nduration=90\n")
+    [note] = _read(tmp_path, FIRST, "x.ns_movements").notes
+    assert "nothing of x.params beside it is read, which is for a BonnMotion file; x.ns_params is for this one" in note
+    (tmp_path / "x.ns_params").write_text("set val(duration) 90\n")
+    assert _read(tmp_path, FIRST, "x.ns_movements").notes == ()
+
+
 @pytest.mark.parametrize("unit", ["degrees", "km"])
 def test_legs_that_are_over_at_once_are_told(tmp_path, unit):
     step = 0.001 if unit == "degrees" else 0.09
@@ -343,7 +372,7 @@ def test_params_beside_a_file_of_another_name(tmp_path, beside):
     ("x=3000\ny=2\nduration=20\n", ["hosts go as far as y = 3 m, and x.params beside it says y=2: is it of the same run?"]),
     ("duration: 12\nnn: 5\n", ["nothing of x.params beside it is read: no line nn=, duration= or J= in it"]),
     ("x=3000\ny=3\nnn=1\n", []),
-    ("x=wide\n", []),
+    ("x=wide\n", ["x=wide in x.params beside it is no length in m: places are not compared with it"]),
 ])
 def test_params_that_may_be_of_another_run_are_said(tmp_path, params, told):
     (tmp_path / "x.params").write_text(params)
@@ -401,7 +430,7 @@ def test_heights_of_some_are_said(tmp_path):
     leg = '$ns_ at 1 "$node_(0) setdest 5 6 {}"\n'
     [note] = _read(tmp_path, f"{high}$node_(1) set X_ 1\n$node_(1) set Y_ 1\n").notes
     assert "1 host (1) without Z_, while others have one" in note
-    [note] = _read(tmp_path, high + leg.format("1") + leg.format("9 1.5")).notes
+    [note] = _read(tmp_path, high + leg.format("1") + leg.format("9 1.5").replace("at 1", "at 2")).notes
     assert "three are x y speed, four are x y z speed" in note
     notes = _read(tmp_path, FIRST + leg.format("1") + leg.format("9 1")).notes
     assert any("three are x y speed, four are x y speed status" in note for note in notes)
@@ -410,3 +439,25 @@ def test_heights_of_some_are_said(tmp_path):
 def test_packed_params_count_too(tmp_path):
     mobility.textfile.write_text(tmp_path / "x.params.gz", "nn=2\n")
     assert "1 nodes, but nn=2 in x.params.gz" in _refused(tmp_path, "0 1 1 60 9 9\n", "x.movements")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(("name", "text"), [("x.movements", "0 1 1 60 9 9\n0 2 2 60 3 3"), ("x.tcl", "$node_(0) set X_ 5\n$node_(0) set Y_ 6")])
+def test_a_file_whose_last_line_has_no_end_may_be_cut_off_and_is_told(tmp_path, name, text, packed):
+    path = tmp_path / (name + ".gz" if packed else name)
+    for end, told in (("", 1), ("\n", 0), ("\r\n", 0), ("\r", 0)):
+        path.write_bytes(gzip.compress((text + end).encode()) if packed else (text + end).encode())
+        notes = mobility.read(path).notes
+        assert len(notes) == told and all("its last line (2) has no end" in note for note in notes)
+
+
+@pytest.mark.parametrize(("params", "told"), [
+    ("nn=1\nduration: 600\n", "1 line of x.params beside it (line 2) is passed over: no key=value"),
+    ("nn=1\nduration 600\nfast\n", "2 lines of x.params beside it (line 2) are passed over"),
+    ("nn=1\nx=5m\n", "x=5m in x.params beside it is no length in m"), ("nn=1\ny=0\n", "y=0 in x.params beside it is no length"),
+    ("nn=1\nz=5\n", "hosts go as far as z = 500 m, and x.params beside it says z=5"),
+])
+def test_params_that_say_something_in_vain_are_told(tmp_path, params, told):
+    (tmp_path / "x.params").write_text(params)
+    [note] = _read(tmp_path, "#3D\n0 1 1 0 60 9 9 500\n", "x.movements").notes
+    assert told in note

@@ -38,6 +38,7 @@ def test_times_since_1970_are_said_with_what_shifts_them(tmp_path):
 
 @pytest.mark.parametrize(("name", "text", "rest", "told"), [
     ("x.movements", "10 1 1 60 9 9\n", "", "it begins at 10 s, and until then everybody stands; mobility.start = 10"),
+    ("x.movements", "0 1 1 5 9 9 60 9 9\n", "", "nobody moves after 5 s of it, which is 15 s of the 20 s of the run"),
     ("x.movements", "-5 1 1 60 9 9\n", "", "its first 5 s lie before 0"),
     ("x.movements", "0 1 1 60 1 1\n", "", "nobody moves in it"),
     ("x.movements", "0 1 1 5 9 9 60 9 9\n", "start = 6", "the last host did so at 5 s"),
