@@ -7,10 +7,12 @@ emulation/workload.py. `emulation.runner.notes` has both, for `check`, the run a
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -20,7 +22,7 @@ from mobility.contacts import effort
 from topologies import idle, replay
 from topologies.faults import HostFault, LinkFault
 from topologies.motion import RandomWaypoint, Static, Trace
-from topologies.problems import one_line
+from topologies.problems import one_line, show
 from topologies.radio import LogDistanceRadio
 from topologies.scenario import Scenario
 
@@ -35,6 +37,8 @@ SLOW_RATE = 1e5  # bit/s; less is more likely kbit/s, as no radio for such a net
 RATES_OF_80211A = (6e6, 9e6, 12e6, 18e6, 24e6, 36e6, 48e6, 54e6)  # bit/s
 MANY_AT_ONCE = 3  # hosts that publish at one instant, from which on it is said: two wait for each other, and that is all
 
+MANY_NEIGHBORS = 10
+SHELLS = ("sh", "bash", "dash", "zsh", "ash", "busybox")
 DEVIATIONS = 4  # of shadowing and fading, beyond which nothing is received by luck
 FAR_REFERENCE = 10.0  # m
 MOST_LOOKS = 10_000_000  # at hosts, to find out who ever meets whom: some seconds' work
@@ -44,7 +48,7 @@ def notes(scenario: Scenario) -> list[str]:
     """Sentences "key: what is so; what would change it"; none of them keeps the scenario from being run."""
     kinds = (replay.remarks(scenario), _reach(scenario.radio), _radio(scenario), _run(scenario), _hosts(scenario), _places(scenario), _model(scenario), _trace(scenario), _meetings(scenario),
              _workload(scenario), _generator(scenario), _subscriptions(scenario), _publications(scenario), _bursts(scenario),
-             _absent(scenario), _node(scenario), _faults(scenario), idle.notes(scenario))
+             _absent(scenario), _gone(scenario), _node(scenario), _faults(scenario), idle.notes(scenario))
     return [note for kind in kinds for note in few(kind)]
 
 
@@ -138,6 +142,10 @@ def _run(scenario: Scenario) -> Iterator[str]:
                f"ends before they have had their deadline of {run.deadline:g} s; a longer run.duration")
     if low < run.warm_up:
         yield f"run.window: it begins at {low:g} s, before warm_up = {run.warm_up:g} is over; the warm-up is measured too"
+    if run.world != "sim":
+        for key, limit in (*((key, run.duration) for key in ("medium", "positions", "nodes", "host", "stall")), ("dropped", 1.0)):
+            if (given := getattr(run.fidelity, key)) >= limit:
+                yield f"run.fidelity.{key}: {given:g}, a limit that no run passes, so that none is called invalid by it"
     if run.journal and scenario.workload.roam:
         yield f"run.journal: none is kept of who roams ({named(scenario, scenario.workload.roam)}); it is for brokers"
 
@@ -158,6 +166,11 @@ def _hosts(scenario: Scenario) -> Iterator[str]:
             yield f"hosts.{key}: says nothing about {scenario.naming.who(int(key))}; leave it out"
         if own.interface is not None:
             yield f"hosts.{key}.interface: a run takes frames from and sends frames to {own.interface} of this machine"
+    for command in hosts.commands(count):
+        if len(command) == 1 and re.search(r"\s", command[0]):
+            yield (f'hosts.command: {show(command[0])} is the name of one program, blanks and all; write ["program", "argument"]')
+        elif any(re.search(r"[$|<>&*~`]", part) for part in command) and Path(command[0]).name not in SHELLS:
+            yield f'hosts.command: {show(list(command))}: no shell reads it, so $, ~, *, | and the like stay as they are; ["sh", "-c", ".."] runs one'
     without = [host for host in range(count) if not hosts.runs_node(host)]
     idle_ = [host for host in without if hosts.command_of(host) is None and hosts.interface_of(host) is None]
     if idle_:
@@ -192,7 +205,8 @@ def _places(scenario: Scenario) -> Iterator[str]:
         hosts = [host for host, place in enumerate(motion.positions) if same[place] > 1]
         where = ", ".join(f"{x:g}" for x in crowded[0])
         yield f"mobility.positions: {named(scenario, hosts)} have a place in common with another one, such as [{where}]"
-    if len(motion.positions) > 2 and all(len(place) == 3 and place[0] == host for host, place in enumerate(motion.positions)):
+    if len(motion.positions) > 2 and any(
+            all(len(place) == 3 and place[0] == host + first for host, place in enumerate(motion.positions)) for first in (0, 1)):
         yield ("mobility.positions: the first number of each place is its host's id, and is read as x, as of [x, y, z]; leave the ids "
                "out, places stand in the order of the hosts")
     if len(motion.positions) < 2:
@@ -200,6 +214,8 @@ def _places(scenario: Scenario) -> Iterator[str]:
     points = np.array(motion.positions)
     if 0 < (size := float(np.ptp(points[:, :2], axis=0).max())) < replay.SMALLEST:
         yield f"mobility.positions: all hosts stay within {size:.3g} m; places are in m, not in degrees"
+    elif replay.may_be_degrees(points.min(axis=0), points.max(axis=0)):
+        yield f"mobility.positions: all hosts stay within {size:.3g} m, far from 0, 0; places are in m, not in degrees"
     most, said = farthest(radio)
     nearest = cKDTree(points).query(points, k=2)[0][:, 1]
     if len(alone := np.flatnonzero(nearest > most)):
@@ -410,8 +426,8 @@ def _bursts(scenario: Scenario) -> Iterator[str]:
            "or give each an `at` of its own")
 
 
-def _absent(scenario: Scenario) -> Iterator[str]:
-    """Explicit events of hosts that are down or frozen at the time: they are not published."""
+def _down(scenario: Scenario) -> dict[int, list[tuple[float, float]]]:
+    """When hosts are down or frozen by [[faults]]: spans in s, by host."""
     spans: dict[int, list[tuple[float, float]]] = {}
     for fault in sorted(scenario.faults, key=lambda fault: fault.at):
         if not isinstance(fault, HostFault):
@@ -422,6 +438,26 @@ def _absent(scenario: Scenario) -> Iterator[str]:
             of.append((of.pop()[0] if is_open else 0.0, fault.at))
         elif not is_open:
             of.append((fault.at, math.inf))
+    return spans
+
+
+def _gone(scenario: Scenario) -> Iterator[str]:
+    """Hosts that are down for good before anything counts for them."""
+    run, workload, hosts = scenario.run, scenario.workload, range(len(scenario.names))
+    ends = {host: of[-1][0] for host, of in _down(scenario).items() if of and of[-1][1] == math.inf}
+    if len(ends) == len(hosts) and (last := max(ends.values())) < run.last_measured:
+        yield f"faults: all hosts are down from {last:g} s on, and events are measured until {run.last_measured:g} s"
+    for k, row in enumerate(workload.subscribe):
+        first = min((event.at for event in workload.publish), default=math.inf)
+        subscribers = hosts if row.hosts is None else row.hosts
+        if not workload.kinds and all(ends.get(host, math.inf) <= max(first, row.at + run.grace) for host in subscribers):
+            yield (f"workload.subscribe[{k}]: {named(scenario, subscribers)} {'is' if len(subscribers) == 1 else 'are'} down by [[faults]] before any "
+                   "event counts there: nothing is expected of it")
+
+
+def _absent(scenario: Scenario) -> Iterator[str]:
+    """Explicit events of hosts that are down or frozen at the time: they are not published."""
+    spans = _down(scenario)
     missed: dict[int, Counter[int]] = {}
     for time, k, host in islice(_instants(scenario), MOST_INSTANTS if spans else 0):
         if any(begin <= time < end for begin, end in spans.get(host, ())):
@@ -452,7 +488,19 @@ _NEVER = {  # what does not come to pass where a timer of [node] is as long as t
 def _node(scenario: Scenario) -> Iterator[str]:
     """Timers with which a part never comes to do its work."""
     node, duration = scenario.node, scenario.run.duration
-    if node.hello_interval * node.hello_up >= duration:
+    first = node.hello_interval * node.hello_up
+    if duration / 2 <= first < duration and not replay.is_short(scenario.run):
+        yield (f"node.hello_interval: {node.hello_up} beacons at {node.hello_interval:g} s begin a neighbor, and the run lasts {duration:g} s: "
+               f"nobody becomes one before {first:g} s")
+    if node.hello_interval < MANY_NEIGHBORS * FRAME:
+        yield (f"node.hello_interval: {node.hello_interval:g} s, with which the beacons of {MANY_NEIGHBORS} hosts in range of each other fill the air")
+    if node.tree != "none" and node.ack_delay >= node.rto_max:
+        yield (f"node.ack_delay: {node.ack_delay:g} s, and what is not acknowledged for rto_max = {node.rto_max:g} s is sent again: everything is "
+               "sent twice, or the link is given up")
+    if scenario.workload.roam and node.client_age < node.handoff_wait:
+        yield (f"node.client_age: {node.client_age:g} s, and a new broker waits handoff_wait = {node.handoff_wait:g} s for what the old ones hold: "
+               "events are dropped meanwhile")
+    if first >= duration:
         yield (f"node.hello_interval: {node.hello_up} beacons at {node.hello_interval:g} s begin a neighbor, and the run lasts {duration:g} s: "
                "nobody becomes one")
     if node.tree != "none" and node.channel_give_up <= node.rto_initial:

@@ -16,6 +16,7 @@ from topologies.scenario import Scenario
 
 FASTEST = 300.0  # m/s; beyond, seconds or meters are meant otherwise
 SLOWEST = 0.01  # m/s; if nobody is faster, milliseconds or kilometers are more likely
+COUNTRY = 12.0  # degrees from end to end
 SMALLEST = 1.0  # m; all the way of all hosts within less is more likely degrees
 
 
@@ -129,6 +130,15 @@ def _ways(replayed: Movement) -> Iterator[str]:
     high = np.max([t.points.max(axis=0)[:2] for t in replayed.trajectories], axis=0)
     if 0 < (high - low).max() < SMALLEST:
         yield f"all hosts stay within {(high - low).max():.3g} m; places are in m, not in degrees"
+    elif may_be_degrees(low, high):
+        yield f"all hosts stay within {(high - low).max():.3g} m, far from 0, 0; places are in m, not in degrees"
+
+
+def may_be_degrees(low: np.ndarray, high: np.ndarray) -> bool:
+    """Whether the corners of all places could be those of a country, in latitude and longitude or the other way round."""
+    span, most = (high - low)[:2], np.maximum(np.abs(low), np.abs(high))[:2]
+    offset = float(np.hypot(*(low + high)[:2])) / 2
+    return bool(SMALLEST <= span.max() < COUNTRY and most.max() <= 180 and most.min() <= 90 and offset > 3 * span.max())
 
 
 class _Legs(NamedTuple):
