@@ -36,6 +36,7 @@ from mobility.trajectory import Trajectory
 LEAVES, RETURNS = 2.0, 1.0
 _AT_ONCE = 1 << 20  # characters of a line that are split at once; more would take memory with their words
 _DIMENSIONS = re.compile(r"\s*#\s*([23])\s*D\b", re.IGNORECASE)
+_SAYING = re.compile(r"\s*#+\s*(duration|nn|J)\s*[=:]", re.IGNORECASE)
 _BEYOND = 1.1  # times the area's side; groups and maps may go a little beyond it
 _FIRST = 40  # lines by which a table of another format is told
 
@@ -50,6 +51,7 @@ class _Lines:
     singles: array = field(default_factory=lambda: array("d"))  # of a file of one number a line
     at: array = field(default_factory=lambda: array("q"))  # their lines in the file
     dimensions: set[int] = field(default_factory=set)  # that comments tell
+    asides: list[str] = field(default_factory=list)  # sentences about comments
     cut: list[str] = field(default_factory=list)  # a sentence where the file may be cut off
 
 
@@ -74,7 +76,7 @@ def read(path: Path, dimensions: int | None = None) -> Movement:
     lines = _take(path)
     parameters = _parameters(path)
     told = _told_dimensions(path, lines, parameters, dimensions)
-    notes = lines.cut
+    notes = [*lines.cut, *lines.asides[:3]]
     if 0 < len(lines.singles) < 4:  # too few for the dialect of one number a line
         _node(path, lines.at[0], np.array(lines.singles[:1]), 3)
     if lines.singles:
@@ -148,6 +150,8 @@ def _take(path: Path) -> _Lines:
         if line.lstrip().startswith("#"):
             if match := _DIMENSIONS.match(line):
                 lines.dimensions.add(int(match[1]))
+            elif match := _SAYING.match(line):
+                lines.asides.append(f"its comment in line {number} says something of {match[1]}, and is not read; the .params beside it are for that")
             continue
         if not lines.rows and len(line) < 64 and len(line.split(None, 1)) == 1 and _is_number(line.strip()):
             value = float(line)

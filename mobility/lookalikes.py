@@ -33,6 +33,9 @@ _SIGNS: tuple[tuple[str, str, str], ...] = (
     (r"<xmlns:xsi|<waypoint\b|<create\b", "SUMO's trace for OMNeT++",
      "SUMO's traceExporter.py --ns2mobility-output makes an ns-2 file"),
     (r'^\s*\{?\s*"type"\s*:\s*"Feature', "GeoJSON", _DEGREES),
+    (r"\A(Geolife trajectory|WGS 84)\b", "Geolife's track (PLT)", _DEGREES),
+    (r"\A\s*(MULTI)?(LINESTRING|POINT|POLYGON)\b", "WKT, a map such as The ONE's", f"a map has no times; {_BONNMOTION}"),
+    (r"(?m)^node n\d+ \{", "CORE's scenario (.imn)", "give the mobility script that it names (.scen), which is an ns-2 file"),
     (r"^\$G[A-Z]{4},", "NMEA, a GPS track", _DEGREES),
     (r"^timestep_time;", "SUMO's floating car data (FCD, CSV)",
      "run sumo with --fcd-output FILE.xml; traceExporter.py --ns2mobility-output makes an ns-2 file of it"),
@@ -79,7 +82,7 @@ def _table(rows: Sequence[str], own: str) -> tuple[str, str] | None:
         _number(word) for row in words for word in row
     ):
         return "SocioPatterns' contacts, `t i j Ci Cj`", _CONTACTS
-    if len(words) > 1 and len(words[0]) in (6, 8) and {len(row) for row in words[1:]} == {len(words[0]) // 2 + 1}:
+    if len(words) > 1 and len(words[0]) in (6, 8) and {len(row) for row in words[1:]} <= {4, len(words[0]) // 2 + 1}:
         return "The ONE's external movement (a header of bounds, then `t id x y`)", _BONNMOTION
     if own == "ns2" and re.match(rf"\s*({_N}\s+){{2,}}{_N}\s*$", rows[0]) and len(words[0]) % 3 == 0:
         found = columns(words)
@@ -130,7 +133,10 @@ def _intervals(table: Sequence[Sequence[float]]) -> bool:
 
 
 def _counted(table: Sequence[Sequence[float]]) -> bool:
-    """Whether a count of 1 stands where the gap before the contact is 0, as in Haggle's files, whose ids are not 0."""
+    """Whether a count of 1 stands where the gap before the contact is 0, as in Haggle's files, whose ids are not 0; or in
+    all of several lines: as BonnMotion all hosts would end at 1, 0."""
+    if len(table) > 1 and all(row[4] == 1 and row[5] == 0 for row in table):
+        return True
     return table[0][0] != 0 and any(row[4] == 1 for row in table) and all(
         row[4] >= 1 and (row[4] == 1) == (row[5] == 0) for row in table)
 

@@ -461,3 +461,10 @@ def test_params_that_say_something_in_vain_are_told(tmp_path, params, told):
     (tmp_path / "x.params").write_text(params)
     [note] = _read(tmp_path, "#3D\n0 1 1 0 60 9 9 500\n", "x.movements").notes
     assert told in note
+
+
+@pytest.mark.parametrize("comment", ["# duration=600", "#nn = 3", "## J: 3D"])
+def test_comments_that_say_what_params_should_are_told_not_to_be_read(tmp_path, comment):
+    movement = _read(tmp_path, f"{comment}\n0 1 1 30 9 9\n", "x.movements")
+    [note] = movement.notes
+    assert "its comment in line 1 says something of " in note and movement.duration == 30
