@@ -12,8 +12,11 @@ from collections.abc import Callable, Sequence
 
 from node import wire
 from node.broker import Broker
+from node.config import NodeConfig
+from node.environment import Environment, Timer
 from node.ids import LinkId, NodeId
 from node.links import Links
+from node.station import Decode
 
 INVOLVING = (wire.Sub, wire.Unsub, wire.SubFlush, wire.Rec, wire.Snapshot)
 
@@ -31,7 +34,7 @@ class Involvement:
         self._replaces: dict[LinkId, LinkId] = {}  # new link -> lost link
         self._queued: dict[tuple[LinkId, NodeId, int], Cause] = {}  # link, sender, position in the channel
 
-    def broker(self, node: NodeId, epoch: int, config, env, decode) -> Broker:
+    def broker(self, node: NodeId, epoch: int, config: NodeConfig, env: Environment, decode: Decode) -> Broker:
         return _Watched(self, node, epoch, config, env, decode)
 
     def lost(self, since: float) -> list[int]:
@@ -71,12 +74,12 @@ class Involvement:
 class _Port:
     """The node's port, whose timers inherit the cause."""
 
-    def __init__(self, watch: Involvement, env) -> None:
+    def __init__(self, watch: Involvement, env: Environment) -> None:
         self.random, self.now, self.record = env.random, env.now, env.record
         self.broadcast, self.unicast = env.broadcast, env.unicast
         self._watch, self._call_later = watch, env.call_later
 
-    def call_later(self, delay: float, action: Callable[[], None]):
+    def call_later(self, delay: float, action: Callable[[], None]) -> Timer:
         watch, cause = self._watch, self._watch.cause
         if cause is None:
             return self._call_later(delay, action)
@@ -103,9 +106,12 @@ class _Channels(Links):
 class _Watched(Broker):
     channels = _Channels
 
-    def __init__(self, watch: Involvement, node: NodeId, epoch: int, config, env, decode) -> None:
+    def __init__(self, watch: Involvement, node: NodeId, epoch: int, config: NodeConfig, env: Environment,
+                 decode: Decode) -> None:
         super().__init__(node, epoch, config, _Port(watch, env), decode)
-        self._watch = self.links.watch = watch
+        self._watch = watch
+        if isinstance(self.links, _Channels):
+            self.links.watch = watch
 
     # ---- what comes ----------------------------------------------------------------------------------
     def link_message(self, link: LinkId, message: wire.Message) -> None:

@@ -18,20 +18,28 @@ class Timer(Protocol):
         """Forget the action; harmless when it has run or was cancelled."""
 
 
-class Environment(Protocol):
-    random: random.Random  # seeded by the world from (seed, "node", node id, epoch)
+class Runtime(Protocol):
+    """Time, chance and records: what every part has of the world."""
+
+    @property
+    def random(self) -> random.Random:
+        """Seeded by the world from (seed, "node", node id, epoch)."""
 
     def now(self) -> float:
         """Seconds since the run started; constant while one input is handled."""
-
-    def broadcast(self, datagram: bytes) -> None:
-        """Hand one datagram to the radio for all in range: one hop, unreliable."""
-
-    def unicast(self, to: NodeId, datagram: bytes) -> None:
-        """Hand one datagram to the radio for one host in range; its fate is not told."""
 
     def call_later(self, delay: float, action: Callable[[], None]) -> Timer:
         """Run `action` once, `delay` seconds from now (0 <= delay)."""
 
     def record(self, kind: str, **fields: object) -> None:
         """Append one record (kinds and fields: schema/records.toml); adds t and node."""
+
+
+class Environment(Runtime, Protocol):
+    """And the radio, which `station.Station` alone uses."""
+
+    def broadcast(self, datagram: bytes) -> None:
+        """Hand one datagram to the radio for all in range: one hop, unreliable."""
+
+    def unicast(self, to: NodeId, datagram: bytes) -> None:
+        """Hand one datagram to the radio for one host in range; its fate is not told."""

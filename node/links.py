@@ -284,7 +284,7 @@ class Links:
             self._wake(channel)
 
     def _fail(self, channel: Channel, reason: str) -> None:
-        """Tell the core once; it closes the link. The channel is mute, and keeps what close() records."""
+        """Say so once; the tree closes the link. The channel is mute, and keeps what close() records."""
         if channel.closed:
             return
         channel.fail()

@@ -6,7 +6,7 @@ rhythm. In virtual time nothing is late, and the delays are the intervals themse
 """
 from __future__ import annotations
 
-from node.environment import Environment
+from node.environment import Runtime
 
 
 class Rhythm:
@@ -14,7 +14,7 @@ class Rhythm:
 
     __slots__ = ("_due", "_env")
 
-    def __init__(self, env: Environment) -> None:
+    def __init__(self, env: Runtime) -> None:
         self._env = env
         self._due = 0.0  # when the next one is
 

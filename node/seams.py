@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 
 from node import wire
 from node.config import NodeConfig
-from node.environment import Environment
+from node.environment import Runtime
 from node.event import AnyEvent
 from node.filters import Filter
 from node.ids import LinkId, NodeId, Peer
@@ -51,7 +51,7 @@ class Host(Protocol):
     @property
     def config(self) -> NodeConfig: ...
     @property
-    def env(self) -> Environment: ...
+    def env(self) -> Runtime: ...
     def dropped(self, reason: str) -> None:
         """Count something received that was turned away."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from node import wire
 from node.config import NodeConfig
-from node.environment import Environment
+from node.environment import Runtime
 from node.rhythm import Rhythm
 
 Counters = dict[type[wire.Message], list[int]]  # type -> [messages, bytes], and filters for those of _FILTERS
@@ -23,7 +23,7 @@ _FILTERS = {wire.Sub: ("filters",), wire.Unsub: ("filters",), wire.SubFlush: ("f
 class Traffic:
     """Counters since the last record."""
 
-    def __init__(self, config: NodeConfig, env: Environment) -> None:
+    def __init__(self, config: NodeConfig, env: Runtime) -> None:
         self._interval = config.traffic_interval
         self._env = env
         self._rhythm = Rhythm(env)

@@ -9,21 +9,26 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from heapq import heappush
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
-from emulation.overlay.events import PatternTable
+from emulation.overlay.events import PatternTable, Text
 from emulation.overlay.literal import Keeping, KeepingOnTimers, Literal, OnTimers, Staying
 from emulation.overlay.network import End, Network, Timer, loses
 from emulation.overlay.parameters import Parameters
 from node import reconcile, recovery, wire
 from node.broker import RECONCILERS, RECOVERIES, STRATEGIES
 from node.config import NodeConfig
+from node.event import AnyEvent
 from node.ids import LinkId, NodeId, Peer
+from node.reconcile import Reconciler
+from node.reconcile.informed import Informed
+from node.reconcile.strawman import Strawman
 from node.recovery import Recovery
 from node.routes import Route
 from node.routing.duplicates import SeenEvents
+from node.routing.forwarding import SubscriptionForwarding
 from node.routing.strategy import Surroundings
-from node.seams import TreeStatus
+from node.seams import LinkMessages, RoutedMessages, TreeStatus
 
 
 class Env:
@@ -51,8 +56,8 @@ class Env:
 class Reading(NamedTuple):
     """The parts that take the place of the node's; None: the node's own."""
 
-    routing: Callable | None = None
-    reconciler: Callable | None = None
+    routing: type[SubscriptionForwarding] | None = None
+    reconciler: type[Informed] | None = None
 
 
 AS_THE_NODE = Reading()
@@ -103,14 +108,17 @@ class Dispatcher:
             self.recovery = RECOVERIES[config.recovery](recovery.Surroundings(self, self, courier, table, seen, self))
         self.routing = (reading.routing or STRATEGIES[config.strategy])(
             Surroundings(self, self, self, self, table, seen, self.recovery, quiet=True))
-        self.reconciler = (reading.reconciler or RECONCILERS[config.reconcile])(
-            reconcile.Surroundings(self, self, courier, self.routing, table))
+        if isinstance(self.routing, SubscriptionForwarding):
+            self.reconciler: Reconciler = (reading.reconciler or RECONCILERS[config.reconcile])(
+                reconcile.Surroundings(self, self, courier, self.routing, table))
+        else:
+            self.reconciler = Strawman(reconcile.Surroundings(self, self, courier, self.routing, table))
         self.since: dict[bytes, float] = {}  # what the client wants -> s, from when on
-        parts = [self.routing, self.reconciler] + ([self.recovery] if self.recovery else [])
-        self.handlers: dict[type, Callable] = {
-            kind: handler for part in parts for kind, handler in part.link_messages.items()}
-        self.routed: dict[type, Callable] = {
-            kind: handler for part in parts[1:] for kind, handler in part.routed_messages.items()}
+        self.handlers: LinkMessages = {**self.routing.link_messages, **self.reconciler.link_messages}
+        self.routed: RoutedMessages = dict(self.reconciler.routed_messages)
+        if self.recovery is not None:
+            self.handlers |= self.recovery.link_messages
+            self.routed |= self.recovery.routed_messages
 
     # ---- services ---------------------------------------------------------------------------------
     def send(self, links: Sequence[LinkId], message: wire.Message) -> None:
@@ -142,12 +150,12 @@ class Dispatcher:
             heappush(heap, (at, order, end, message, cause))
         network.order = order
 
-    def deliver(self, client: str, event: wire.Event) -> None:
-        event[5].got |= self._bit
+    def deliver(self, client: str, event: AnyEvent) -> None:
+        cast(Text, event[5]).got |= self._bit
 
-    def deliver_recovered(self, event: wire.Event) -> int:
+    def deliver_recovered(self, event: AnyEvent) -> int:
         """To the one client, if it wanted the event when it was published."""
-        text = event[5]
+        text = cast(Text, event[5])
         if not any(self.since.get(key, math.inf) <= text.at for key in text.patterns):
             return 0
         if not text.got & self._bit:

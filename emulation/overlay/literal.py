@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from node import wire
+from node.event import AnyEvent
 from node.filters import Filter
 from node.ids import LinkId
-from node.reconcile import EVERYTHING
+from node.reconcile import Everything
 from node.reconcile.informed import Informed
 from node.reconcile.notified import Replacement
 from node.routing.forwarding import SubscriptionForwarding
@@ -73,7 +73,7 @@ class Literal(SubscriptionForwarding):
         if state is None:
             return
         still = set(still)
-        for key in [key for key, _ in self.table] if held is EVERYTHING else sorted(held):
+        for key in [key for key, _ in self.table] if isinstance(held, Everything) else sorted(held):
             if key not in still and self.is_wanted(link, key):
                 self._more(link, state, key, self.table.filter(key))
         self.holding.hold(link, still)
@@ -95,7 +95,7 @@ class Literal(SubscriptionForwarding):
         return self.holding.holds_everything(link)
 
     # ---- events ---------------------------------------------------------------------------------------
-    def next_hops(self, event: wire.Event, arrival: LinkId | None) -> tuple[list[LinkId], list[str]]:
+    def next_hops(self, event: AnyEvent, arrival: LinkId | None) -> tuple[list[LinkId], list[str]]:
         links, clients = super().next_hops(event, arrival)
         return [link for link in links if link in self.links] if self.stays else links, clients
 

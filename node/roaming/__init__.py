@@ -5,6 +5,7 @@ tree that changes; correctness is jaeger-self-managing-thesis, definition 5. Wor
 *session* what a broker holds for one, a *holder* a broker that may still have events for one.
 
     device      the host's side: a core like `broker.Broker`, with clients and without a tree
+    uplink      what a device has in place of routing
     beacons     which brokers it hears, and how well
     question    whether its broker still answers
     buffer      what waits for a channel: bounded in bytes and in age

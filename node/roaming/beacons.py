@@ -11,7 +11,7 @@ import math
 
 from node import wire
 from node.config import NodeConfig
-from node.environment import Environment
+from node.environment import Runtime
 from node.ids import NodeId, Peer
 from node.neighbor import Neighbor
 
@@ -61,7 +61,7 @@ class Heard:
 class Beacons:
     """The brokers in range of a device."""
 
-    def __init__(self, config: NodeConfig, env: Environment) -> None:
+    def __init__(self, config: NodeConfig, env: Runtime) -> None:
         self._config = config
         self._env = env
         self._of: dict[NodeId, Heard] = {}

@@ -13,7 +13,7 @@ from enum import auto
 
 from node import wire
 from node.config import NodeConfig
-from node.environment import Environment, Timer
+from node.environment import Runtime, Timer
 from node.ids import NodeId, Peer
 from node.neighbor import PROBES, RUN_ODDS
 from node.relay import WAITS
@@ -40,7 +40,7 @@ CHANGES: Changes[Phase] = {
 class Question:
     """Of one device. `say(broker, message)` sends; `unanswered()` is called once, when the broker is given up."""
 
-    def __init__(self, config: NodeConfig, env: Environment, beacons: Beacons, say: Callable[[NodeId, wire.Message], object],
+    def __init__(self, config: NodeConfig, env: Runtime, beacons: Beacons, say: Callable[[NodeId, wire.Message], object],
                  unanswered: Callable[[], object]) -> None:
         self._config = config
         self._env = env
