@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from analysis.errors import AnalysisError
-from mobility.wholefile import check_place, write_whole
 
-__all__ = ["AnalysisError", "analyse"]
+__all__ = ["AnalysisError", "analyse", "prepare"]
 RULES = 2  # of counting, in summary.json: a comparison takes no numbers that were counted by others
 
 
@@ -26,24 +25,25 @@ def analyse(run_dirs: str | Path | Sequence[str | Path], master: str | None = No
     has been. Of runs with one seed the first counts. Raises AnalysisError, one line: also when the scenarios differ in more
     than the seed.
     """
-    from analysis import run as runs  # Spark and its kin are heavy: only who analyses loads them
     paths = [run_dirs] if isinstance(run_dirs, str | Path) else list(run_dirs)
     if not paths:
         raise AnalysisError("no run directory given; give one or several, as `roamcast run` writes them")
+    from analysis import run as runs  # Spark and its kin are heavy: only who analyses loads them
     from analysis.seeds import samples
     read, about = samples([runs.read(path) for path in paths])
     for run in read:
         for name in ("report.html", "summary.json"):
             _may_write(run.path / name)
     from analysis import machine
-    from analysis.report import write
-    from analysis.session import check_master, context
-    from analysis.study import study
-    from analysis.summary import Summary
+    from analysis.session import begin, check_master
     check_master(master)
     machine.check()
     say(f"Analysing {f'{len(paths)} runs ' if len(paths) > 1 else ''}(Spark) ...")
-    spark = context(master)
+    started = begin(master)
+    from analysis.report import write
+    from analysis.study import study
+    from analysis.summary import Summary
+    spark = started()
     numbers, notes, reports, invalid = [], [], [], []
     for run in read:
         found = study(spark, run)
@@ -60,8 +60,20 @@ def analyse(run_dirs: str | Path | Sequence[str | Path], master: str | None = No
                    "intervals", numbers, about + notes, reports, seeds, invalid)
 
 
+def prepare(master: str | None = None) -> None:
+    """Have Spark start beside what goes on before an analysis, as a simulation; what does not start is told by `analyse`."""
+    from threading import Thread
+
+    def start() -> None:
+        from analysis.session import begin
+        begin(master)
+
+    Thread(target=start, daemon=True).start()
+
+
 def _may_write(path: Path) -> None:
     """Before the work begins. Raises AnalysisError."""
+    from mobility.wholefile import check_place
     try:
         check_place(path)
     except OSError as error:
@@ -76,6 +88,7 @@ def title(run) -> str:
 
 
 def _save(path: Path, run, summary) -> None:
+    from mobility.wholefile import write_whole
     numbers = {k: None if math.isnan(v) else v for k, v in summary.numbers[0].items()}
     text = json.dumps({"rules": RULES, "scenario": run.name, "world": run.world, "seed": run.seed, "window": run.window,
                        "grace": run.grace, "deadline": run.deadline, "ended": run.ended,

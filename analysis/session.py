@@ -1,10 +1,11 @@
-"""The Spark session that the analysis runs on: embedded and quiet by default, any master on request.
+"""The Spark that the analysis runs on: embedded and quiet by default, any master on request.
 
-Runs are small beside what Spark is built for, so the embedded session is tuned for short jobs: few
-shuffle partitions, no web page, a compiler that starts fast. Nothing of it listens beyond loopback.
+Runs are small beside what Spark is built for, so the embedded one is tuned for short jobs: no web page, a compiler
+that starts fast. Nothing of it listens beyond loopback.
 """
 from __future__ import annotations
 
+import atexit
 import locale
 import os
 import re
@@ -13,9 +14,12 @@ import socket
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
+from py4j.java_gateway import JavaGateway
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EMBEDDED = "local[*]"
+CLASSES = "java.jsa"  # in the environment: classes that Java need not look for again, see cli/java.py
 _STARTING = threading.Lock()  # one Spark at a time
 # as SparkContext reads them (its regular expressions, and the schemes of its cluster managers)
 _MASTER = re.compile(r"local(\[([0-9]+|\*)(, *[0-9]+)?\])?|local-cluster\[ *[0-9]+ *, *[0-9]+ *, *[0-9]+ *\]|yarn"
@@ -38,34 +43,22 @@ _COMMON = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
+    # for who looks at tables with this session: they are small, and times are s since the run started
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.execution.pythonUDF.arrow.enabled": "true",
-    # Spark asks for a batch's bytes at every row, and over null lists the answer takes as long as the batch
-    # has rows: small batches keep that from growing with the square
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "500",
-    # what is odd in a log becomes null; it must not end the analysis
-    "spark.sql.ansi.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
-    # node files are many and small: do not count the opening of one as 4 MB of work
-    "spark.sql.files.openCostInBytes": "65536",
     "spark.sql.caseSensitive": "true",
-    # rows that are partitioned by event stay so through joins and groupings on event and more
-    "spark.sql.requireAllClusterKeysForCoPartition": "false",
-    # no .crc file beside each file: for every file Hadoop makes, it forks a chmod
-    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
 }
 
+_OPTIONS = "spark.driver.extraJavaOptions"
 _EMBEDDED = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "2g",
-    # every stage runs once or twice on few rows: adaptive planning, whole-stage compilation and the
-    # second compiler cost more than they save (docs/lab/spark.md has the figures)
+    # few and short jobs: Java's second compiler and more than one thread that collects garbage cost more than they save
+    _OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData "
-                                     "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false",
     "spark.shuffle.compress": "false",
     "spark.rdd.compress": "false",
 }
@@ -103,10 +96,35 @@ def context(master: str | None = None) -> SparkContext:
         return _start(master or EMBEDDED)
 
 
+def begin(master: str | None = None) -> Callable[[], SparkContext]:
+    """Start Spark beside what else there is to do; what comes back waits for it, and raises as `context` does."""
+    started: Future[SparkContext] = Future()
+
+    def start() -> None:
+        try:
+            new = SparkContext._active_spark_context is None
+            running = context(master)
+            if new:
+                running.parallelize([0], 1).foreach(_load)
+            started.set_result(running)
+        except BaseException as error:
+            started.set_exception(error)
+
+    threading.Thread(target=start, daemon=True).start()
+    return started.result
+
+
+def _load(_: int) -> None:
+    """On a worker: what the tasks of an analysis need."""
+    from analysis import judge, portion  # noqa: F401
+
+
 def _start(master: str) -> SparkContext:
     settings = dict(_COMMON)
     if master.startswith("local"):
         settings |= _EMBEDDED
+        if (classes := Path(sys.prefix, CLASSES)).is_file():
+            settings[_OPTIONS] += f" -XX:SharedArchiveFile={classes} -Xlog:disable"  # without a word if it is of another Java
         # it looks for an address of this machine's name before it reads its settings, and the name may have none
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # workers run this Python
@@ -116,16 +134,30 @@ def _start(master: str) -> SparkContext:
         if name.startswith("PYTHON"):
             settings[f"spark.executorEnv.{name}"] = value  # of executors that are not this Java's
     conf = SparkConf().setMaster(master).setAll(list(settings.items()))
-    before = _children()
     said = tempfile.TemporaryFile()  # for Java's chatter, instead of the terminal; it keeps it for its life
     try:
-        return SparkContext(conf=conf, gateway=SparkContext._gateway or launch_gateway(conf, {"stderr": said}))
+        return SparkContext(conf=conf, gateway=SparkContext._gateway or _java(conf, said))
     except Exception as error:
         raise AnalysisError(_why(master, error, said)) from error
-    except BaseException:  # Ctrl-C: PySpark forgets the Java that it was starting, which would stay for ever
-        for pid in _children() - before:
+
+
+def _java(conf: SparkConf, said: BinaryIO) -> JavaGateway:
+    """Start Java. Whoever gives up meanwhile, at Ctrl-C or at the end of the program, takes along what has started so far:
+    PySpark forgets the Java that it was starting, which would stay for ever."""
+    before, thread = _children(), threading.get_native_id()
+
+    def give_up() -> None:
+        for pid in _children(thread) - before:
             os.kill(pid, signal.SIGKILL)
+
+    atexit.register(give_up)  # if this is not the main thread, which may end first
+    try:
+        return launch_gateway(conf, {"stderr": said})
+    except BaseException:
+        give_up()
         raise
+    finally:
+        atexit.unregister(give_up)
 
 
 def child_environment() -> dict[str, str]:
@@ -155,10 +187,10 @@ def _answers(master: str | None) -> None:
     raise AnalysisError(f"no Spark master answers at {'; '.join(refused)}; start it, or leave --master out for the embedded one")
 
 
-def _children() -> set[int]:
-    """The processes that this thread has started."""
+def _children(thread: int | None = None) -> set[int]:
+    """The processes that a thread has started, this one if none is given."""
     try:
-        return set(map(int, Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text().split()))
+        return set(map(int, Path(f"/proc/self/task/{thread or threading.get_native_id()}/children").read_text().split()))
     except OSError:
         return set()
 

@@ -5,6 +5,7 @@ import math
 import shutil
 from collections import Counter
 from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -116,9 +117,13 @@ def _studied(context: SparkContext, run: Run, folder: Path) -> Study:
         _keep(getattr(spans, name), folder, name)
     hosts = 1 + max([*run.hosts, *found.nodes, -1, int(spans.radio_links[["tail", "head"]].to_numpy().max(initial=-1))])
     attached = roaming.attachments(tables, spans.lives, end) if run.roaming or found.counts.get("moved_in") else None
-    judged = events.judge(context, _known(run, found, spans, hosts, attached, end), found.counts, folder)
-    sums, named, came = events.added(judged)
     living, contacts = _brokers(run, spans.lives, spans.contacts, attached)
+    with ThreadPoolExecutor(1) as pool:  # tasks are at work meanwhile
+        judging = pool.submit(events.judge, context, _known(run, found, spans, hosts, attached, end), found.counts, folder)
+        shape = tree.over_time(living, contacts, spans.tree_links, run.ended, hosts)
+        waits = outages.outages(spans.tree_links, contacts, living, end)
+        judged = judging.result()
+    sums, named, came = events.added(judged)
     sent = overhead.by_type(found.sums)
     sent["cost"] = overhead.normalized(sent, sums["misrouted"])
     moves = None if attached is None else roaming.moves(run, tables, attached, pd.DataFrame(
@@ -129,8 +134,7 @@ def _studied(context: SparkContext, run: Run, folder: Path) -> Study:
         violations=correctness.violations(one.breaches for one in judged), sent=sent,
         misrouted={"sent": sums["sent"], "misrouted": sums["misrouted"]}, drops=overhead.drops(found.sums),
         traffic=overhead.totals(found.sums), repairs=tree.repairs(tables), seeking_times=tree.seeking_times(tables),
-        outages=outages.outages(spans.tree_links, contacts, living, end), links=tree.link_changes(tables),
-        shape=tree.over_time(living, contacts, spans.tree_links, run.ended, hosts),
+        outages=waits, links=tree.link_changes(tables), shape=shape,
         deliveries={"remote": sums["remote"], "local": sums["local"], "duplicates": found.counts.get("duplicate", 0)},
         lives=spans.lives, contacts=spans.contacts, tree_links=spans.tree_links, standings=_standings(tables), moves=moves,
         roaming=roaming.numbers(moves, sent, found.counts), recoveries=recovery.recoveries(tables), signals=strengths,

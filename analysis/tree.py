@@ -51,28 +51,37 @@ def over_time(lives: pd.DataFrame, contacts: pd.DataFrame, links: pd.DataFrame, 
     many for a forest), and pairs of hosts connected by radio (`radio_pairs`) and, of these, by tree.
     """
     step = max(1.0, end / MAX_SAMPLES)
-    return pd.DataFrame([_shape(t, lives, contacts, links, hosts) for t in np.arange(0.5 * step, end, step)],
+    living, radio, tree = _Spans(lives, ["node"]), _Spans(contacts, ["i", "j"]), _Spans(links, ["i", "j"])
+    return pd.DataFrame([_shape(t, living.at(t)[:, 0], radio.at(t), tree.at(t), hosts) for t in np.arange(0.5 * step, end, step)],
                         columns=_SAMPLE)
 
 
-def _shape(t: float, lives: pd.DataFrame, contacts: pd.DataFrame, links: pd.DataFrame, hosts: int) -> tuple:
+class _Spans:
+    """Intervals to be asked for those of a moment."""
+
+    def __init__(self, frame: pd.DataFrame, keys: list[str]) -> None:
+        self._keys = frame[keys].to_numpy(dtype=np.int64)
+        self._up, self._down = frame["up"].to_numpy(float), frame["down"].to_numpy(float)
+
+    def at(self, t: float) -> np.ndarray:
+        """Their keys, of shape (n, number of keys)."""
+        return self._keys[(self._up <= t) & (self._down > t)]
+
+
+def _shape(t: float, living: np.ndarray, contacts: np.ndarray, links: np.ndarray, hosts: int) -> tuple:
     up = np.zeros(hosts, dtype=bool)
-    up[_at(lives, t)["node"].to_numpy()] = True
-    partition, _ = _parts(_at(contacts, t), hosts)
-    fragment, edges = _parts(_at(links, t), hosts)
+    up[living] = True
+    partition, _ = _parts(contacts, hosts)
+    fragment, edges = _parts(links, hosts)
     partitions, fragments = len(np.unique(partition[up])), len(np.unique(fragment[up]))
     both = partition[up] * np.int64(hosts) + fragment[up]
     return (t, int(up.sum()), partitions, fragments, edges - (hosts - len(np.unique(fragment))),
             _pairs(partition[up]), _pairs(both))
 
 
-def _at(intervals: pd.DataFrame, t: float) -> pd.DataFrame:
-    return intervals[(intervals["up"].to_numpy() <= t) & (intervals["down"].to_numpy() > t)]
-
-
-def _parts(edges: pd.DataFrame, hosts: int) -> tuple[np.ndarray, int]:
+def _parts(edges: np.ndarray, hosts: int) -> tuple[np.ndarray, int]:
     """Component of each host, and the number of distinct edges."""
-    pairs = np.unique(edges[["i", "j"]].to_numpy(dtype=np.int64), axis=0)
+    pairs = np.unique(edges, axis=0)
     graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(hosts, hosts))
     return connected_components(graph, directed=False)[1].astype(np.int64), len(pairs)
 

@@ -49,6 +49,10 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("--watch: the simulator is over before one could look; it is for runs in real time")
     for note in runner.notes(scenario):
         _say(f"note: {note}")
+    if not args.no_analysis and scenario.run.world == "sim":  # in real time the machine is for the nodes
+        import analysis
+
+        analysis.prepare(args.master)
     screen = raw(sys.stderr)
     shown = watch.for_terminal(screen, scenario.names) if args.watch else progress.for_terminal(screen)
     path, manifest = _record(scenario, args.out, shown)

@@ -58,7 +58,8 @@ def test_during_the_analysis_after_a_run(tmp_path, number):
     """The run is whole, and it is said where it lies; Spark ends with its program."""
     process = start(tmp_path, "run", "two.toml", "--out", "run")
     deadline = time.monotonic() + 600
-    while not (java := children(process.pid)):
+    manifest = tmp_path / "run" / "manifest.json"
+    while not ((java := children(process.pid)) and manifest.exists() and '"outcome": "complete"' in manifest.read_text()):
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.05)
     time.sleep(0.5)
@@ -66,7 +67,7 @@ def test_during_the_analysis_after_a_run(tmp_path, number):
     out, err = process.communicate(timeout=600)
     assert process.returncode in (130, -signal.SIGINT) and "Traceback" not in err, err
     assert err.endswith("roamcast: interrupted\n") and out.startswith("Ran 20 s in ") and "recorded in run\n" in out
-    assert '"outcome": "complete"' in (tmp_path / "run" / "manifest.json").read_text()
+    assert '"outcome": "complete"' in manifest.read_text()
     while any(Path("/proc", str(pid)).exists() for pid in java):
         assert time.monotonic() < deadline, "Java outlives its program"
         time.sleep(0.05)
@@ -75,9 +76,10 @@ def test_during_the_analysis_after_a_run(tmp_path, number):
 def children(pid: int) -> list[int]:
     """The Java that a process has started."""
     found = []
-    for line in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        if b"java" in Path("/proc", line, "cmdline").read_bytes():
-            found.append(int(line))
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        for line in (thread / "children").read_text().split():
+            if b"java" in Path("/proc", line, "cmdline").read_bytes():
+                found.append(int(line))
     return found
 
 
