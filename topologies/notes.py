@@ -447,10 +447,12 @@ def _gone(scenario: Scenario) -> Iterator[str]:
     ends = {host: of[-1][0] for host, of in _down(scenario).items() if of and of[-1][1] == math.inf}
     if len(ends) == len(hosts) and (last := max(ends.values())) < run.last_measured:
         yield f"faults: all hosts are down from {last:g} s on, and events are measured until {run.last_measured:g} s"
+    if workload.kinds or not workload.publish:  # events all along, or none, which another note says
+        return
+    first = min(event.at for event in workload.publish)
     for k, row in enumerate(workload.subscribe):
-        first = min((event.at for event in workload.publish), default=math.inf)
         subscribers = hosts if row.hosts is None else row.hosts
-        if not workload.kinds and all(ends.get(host, math.inf) <= max(first, row.at + run.grace) for host in subscribers):
+        if all(ends.get(host, math.inf) <= max(first, row.at + run.grace) for host in subscribers):
             yield (f"workload.subscribe[{k}]: {named(scenario, subscribers)} {'is' if len(subscribers) == 1 else 'are'} down by [[faults]] before any "
                    "event counts there: nothing is expected of it")
 
