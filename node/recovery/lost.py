@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from node.ids import Epoch, NodeId
 from node.recovery.cache import Number
@@ -16,14 +15,22 @@ from node.recovery.cache import Number
 MOST = 4096  # entries
 
 
-class Lost:
-    """Entries with the time at which the loss was noticed and how many rounds have asked for it."""
+class Loss:
+    """Since when an event is missed, in s, and how many rounds have asked for it."""
 
+    __slots__ = ("rounds", "since")
+
+    def __init__(self, since: float) -> None:
+        self.since = since
+        self.rounds = 0
+
+
+class Lost:
     def __init__(self, patience: float, now: Callable[[], float]) -> None:
         """`patience`: s that an entry is kept."""
         self._patience, self._now = patience, now
-        # since, rounds; oldest first. A plain dict that loses its first entries is slow to find the next one
-        self._entries: OrderedDict[Number, list[Any]] = OrderedDict()
+        # oldest first. A plain dict that loses its first entries is slow to find the next one
+        self._entries: OrderedDict[Number, Loss] = OrderedDict()
         self.given_up = 0
 
     def __len__(self) -> int:
@@ -38,15 +45,15 @@ class Lost:
         if number not in self._entries:
             if len(self._entries) >= MOST:
                 self._give_up(next(iter(self._entries)))
-            self._entries[number] = [self._now(), 0]
+            self._entries[number] = Loss(self._now())
 
     def found(self, numbers: Iterable[Number]) -> tuple[float, int] | None:
         """The event with these numbers is here: since when it was missed and how many rounds asked for it; None
         if it was not missed."""
-        gone = [entry for number in numbers if (entry := self._entries.pop(number, None)) is not None]
+        gone = [loss for number in numbers if (loss := self._entries.pop(number, None)) is not None]
         if not gone:
             return None
-        return min(since for since, _ in gone), max(rounds for _, rounds in gone)
+        return min(loss.since for loss in gone), max(loss.rounds for loss in gone)
 
     def patterns(self) -> list[bytes]:
         """Hashes of filters with lost events, each once."""
@@ -67,7 +74,7 @@ class Lost:
     def asked(self, numbers: Iterable[Number]) -> None:
         """A gossip round asks for these."""
         for number in numbers:
-            self._entries[number][1] += 1
+            self._entries[number].rounds += 1
 
     def forget(self, key: bytes) -> None:
         """Nobody wants this filter any more."""
@@ -78,7 +85,7 @@ class Lost:
         before = self._now() - self._patience
         while self._entries:
             number = next(iter(self._entries))
-            if self._entries[number][0] >= before:
+            if self._entries[number].since >= before:
                 break
             self._give_up(number)
 

@@ -6,7 +6,6 @@ their identifiers, and who lacks them asks. The names of the figure's actions ar
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any
 
 from node import wire
 from node.event import AnyEvent, id_of
@@ -20,10 +19,21 @@ DRAWS = 8  # patterns tried in a round until one has cached events and a subscri
 REMEMBERED = 4096  # events asked for
 
 
+class Missed:
+    """An event that gossip has named and that is not here."""
+
+    __slots__ = ("asked_at", "named", "since")
+
+    def __init__(self, since: float, asked_at: float) -> None:
+        self.since = since
+        self.named = 0  # gossip messages that named it
+        self.asked_at = asked_at
+
+
 class Push(Gossip):
     def __init__(self, around: Surroundings) -> None:
         super().__init__(around)
-        self._missed: OrderedDict[EventId, list[Any]] = OrderedDict()  # since, gossip messages that named it, asked at
+        self._missed: OrderedDict[EventId, Missed] = OrderedDict()  # those asked for lately last
         self.link_messages |= {wire.PushGossip: self._gossip_received}
         self.routed_messages |= {wire.GossipRequest: self._request_received}
 
@@ -69,10 +79,12 @@ class Push(Gossip):
         now, pause = self._env.now(), self._config.gossip_interval / 2
         wanted = []
         for name in missing:
-            entry = self._missed.setdefault(name, [now, 0, now - pause])
-            entry[1] += 1
-            if now - entry[2] >= pause:
-                entry[2] = now
+            missed = self._missed.get(name)
+            if missed is None:
+                missed = self._missed[name] = Missed(now, now - pause)
+            missed.named += 1
+            if now - missed.asked_at >= pause:
+                missed.asked_at = now
                 self._missed.move_to_end(name)  # those not asked for lately make room
                 wanted.append(name)
         while len(self._missed) > REMEMBERED:
@@ -80,7 +92,7 @@ class Push(Gossip):
         return wanted
 
     def asked_for(self, event: AnyEvent) -> tuple[float, int] | None:
-        entry = self._missed.pop(id_of(event), None)
-        if entry is None or self._env.now() - entry[2] > self._config.lost_patience:
+        missed = self._missed.pop(id_of(event), None)
+        if missed is None or self._env.now() - missed.asked_at > self._config.lost_patience:
             return None
-        return entry[0], entry[1]
+        return missed.since, missed.named
