@@ -8,7 +8,6 @@ at a time, so nothing called back from here may come in again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from node import reconcile, recovery, trees, wire
 from node.clients import Clients, Deliver
@@ -20,7 +19,7 @@ from node.filters import Filter
 from node.ids import Epoch, EventId, LinkId, NodeId, Peer
 from node.links import Links
 from node.neighbors import Neighbors
-from node.reconcile import Reconciler
+from node.reconcile import Reconciler, Routing
 from node.reconcile.strawman import Strawman
 from node.recovery import Recovery
 from node.relay import Relay
@@ -37,7 +36,7 @@ from node.trees import Tree
 # By the names that a configuration has for them (schema/config.toml).
 TREES: dict[str, Callable[[trees.Surroundings], Tree]] = parts("tree")
 STRATEGIES: dict[str, Callable[[Surroundings], Strategy]] = parts("strategy")
-RECONCILERS: dict[str, Callable[[reconcile.Surroundings[Any]], Reconciler]] = parts("reconcile")
+RECONCILERS: dict[str, Callable[[reconcile.Surroundings[Routing]], Reconciler]] = parts("reconcile")
 RECOVERIES: dict[str, Callable[[recovery.Surroundings], Recovery]] = parts("recovery")  # besides "none"
 
 
