@@ -10,18 +10,18 @@ from topologies.section import AsTuple, Host, NotNegative, Section
 
 
 class HostFault(Section):
-    at: NotNegative = Field(description="s: when")
+    at: NotNegative = Field(description="s: time of the fault")
     host: Host = Field(description="by id or name")
     action: Literal["stop", "crash", "start", "freeze", "thaw"] = Field(
-        description="end in order, end without a word, begin again; stand still and go on (not in sim)"
+        description="end in order, end at once, begin again; halt and continue (not in sim)"
     )
 
 
 class LinkFault(Section):
-    at: NotNegative = Field(description="s: when")
+    at: NotNegative = Field(description="s: time of the fault")
     link: Annotated[tuple[Host, Host], AsTuple] = Field(description="the two hosts, by id or name")
     action: Literal["cut", "restore"] = Field(
-        description="no frame passes in either direction, or again as before"
+        description="block all frames in both directions, or restore the link"
     )
 
 

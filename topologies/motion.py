@@ -19,44 +19,53 @@ Place = Annotated[tuple[Coordinate, ...], AsTuple, Field(min_length=2, max_lengt
 
 
 class RandomWaypoint(Section):
-    model: Literal["random_waypoint"] = Field("random_waypoint", description="go somewhere, pause, and again")
+    model: Literal["random_waypoint"] = Field("random_waypoint", description="go somewhere, pause, repeat")
     area: Annotated[tuple[Side, Side], AsTuple] = Field(description="m: width and height")
     speed: Annotated[tuple[Speed, Speed], AsTuple] = Field(
-        (0.5, 2.0), description="m/s: least, above 0, and most; uniform"
+        (0.5, 2.0), description="m/s: minimum, above 0, and maximum; uniform"
     )
     pause: Annotated[tuple[Pause, Pause], AsTuple] = Field(
-        (0.0, 30.0), description="s: least and most; uniform"
+        (0.0, 30.0), description="s: minimum and maximum; uniform"
     )
     start: Literal["steady", "classic"] = Field(
-        "steady", description="in the steady state, or all at uniform places at the begin of a leg"
+        "steady", description="in the steady state, or all at uniform places at the start of a leg"
     )
 
 
 class Static(Section):
     model: Literal["static"] = Field("static", description="nobody moves")
     positions: Annotated[tuple[Place, ...], AsTuple] = Field(
-        min_length=1, max_length=100_000, description="m: [x, y] or [x, y, z] of each host"
+        min_length=1, max_length=100_000, description="m: position of each host, [x, y] or [x, y, z]"
     )
 
 
 class Trace(Section):
     trace: str = Field(min_length=1, description="the file, relative to the scenario's")
     format: Literal["bonnmotion", "ns2"] = Field(
-        description="what is in it; told by the file's name by default"
+        description="format of the file; by default recognized by its name"
     )
-    start: NotNegative = Field(0.0, description="s: from where in the trace the run begins")
+    start: NotNegative = Field(0.0, description="s: time in the trace at which the run begins")
     dimensions: int | None = Field(
-        None, ge=2, le=3, description="of a BonnMotion file that does not say whether it is `t x y` or `t x y z`"
+        None,
+        ge=2,
+        le=3,
+        description="dimensions of a BonnMotion file that could be `t x y` or `t x y z`",
     )
     zero_speed: Literal["stop", "jump"] = Field(
-        "stop", description="what an ns-2 `setdest` of speed 0 does: stop the node (ns-2), or let it jump there (CORE)"
+        "stop",
+        description="an ns-2 `setdest` of speed 0 stops the node (ns-2) or moves it there at once (CORE)",
     )
 
 
 def reader_options(table: Mapping[str, object]) -> dict[str, object]:
     """What of a table [mobility], which may not be in order, goes to the reader of its format, defaults left out."""
-    return {key: table[key] for key, (format, values) in mobility.OPTIONS.items()
-            if table.get("format") == format and table.get(key) in values and table[key] != Trace.model_fields[key].default}
+    return {
+        key: table[key]
+        for key, (format, values) in mobility.OPTIONS.items()
+        if table.get("format") == format
+        and table.get(key) in values
+        and table[key] != Trace.model_fields[key].default
+    }
 
 
 def _kind(table: object) -> str | None:

@@ -15,32 +15,32 @@ class RadioLink(Section):
     from_: Host = Field(alias="from", description="the sender, by id or name")
     to: Host = Field(description="the receiver, by id or name")
     loss: Share = Field(
-        description="share of frames lost in this direction, in place of radio.loss; 1 cuts it"
+        description="share of frames lost in this direction, instead of radio.loss; 1 cuts it"
     )
 
 
 class _Radio(Section):
-    base_rate: float = Field(6e6, ge=1e3, le=1e11, description="bit/s: of broadcasts")
-    data_rate: float = Field(24e6, ge=1e3, le=1e11, description="bit/s: of unicasts")
-    retries: int = Field(7, ge=0, le=100, description="of a unicast that is not acknowledged")
-    queue: int = Field(64, ge=1, le=100_000, description="frames: that wait at a radio; more are dropped")
-    loss: Share = Field(0.0, description="share of frames lost beside what propagation loses")
+    base_rate: float = Field(6e6, ge=1e3, le=1e11, description="bit/s: rate of broadcasts")
+    data_rate: float = Field(24e6, ge=1e3, le=1e11, description="bit/s: rate of unicasts")
+    retries: int = Field(7, ge=0, le=100, description="retries of a unicast that is not acknowledged")
+    queue: int = Field(64, ge=1, le=100_000, description="frames that may wait at a radio; more are dropped")
+    loss: Share = Field(0.0, description="share of frames lost in addition to propagation")
     carrier_sense: bool = Field(
         True, description="one transmission at a time around a sender; overlaps collide"
     )
     delay: float = Field(
         0.0, ge=0, le=10, description="s: between a frame's end and its delivery to the node"
     )
-    links: Annotated[tuple[RadioLink, ...], AsTuple] = Field(
-        (), description="directions with a loss of their own"
-    )
+    links: Annotated[tuple[RadioLink, ...], AsTuple] = Field((), description="directions with their own loss")
 
 
 class UnitDiskRadio(_Radio):
     """Everything within range is received, nothing beyond."""
 
     model: Literal["unit_disk"] = Field("unit_disk", description="received within range, not beyond")
-    range: float = Field(150.0, ge=1e-2, le=1e6, description="m: two hosts at most this far apart are in range")
+    range: float = Field(
+        150.0, ge=1e-2, le=1e6, description="m: two hosts at most this far apart are in range"
+    )
 
 
 class LogDistanceRadio(_Radio):
@@ -53,22 +53,22 @@ class LogDistanceRadio(_Radio):
     model: Literal["log_distance"] = Field(
         "log_distance", description="path loss grows with the log of distance"
     )
-    tx_power: float = Field(16.0, ge=-100, le=100, description="dBm: of the sender, antennas included")
+    tx_power: float = Field(16.0, ge=-100, le=100, description="dBm: power of the sender, antennas included")
     reference_loss: float = Field(46.7, ge=0, le=200, description="dB: path loss at reference_distance")
-    reference_distance: float = Field(1.0, ge=1e-3, le=1e4, description="m: up to which the loss does not grow")
-    exponent: float = Field(2.5, ge=1, le=10, description="of the path loss; 2 is free space")
+    reference_distance: float = Field(
+        1.0, ge=1e-3, le=1e4, description="m: distance up to which the loss does not grow"
+    )
+    exponent: float = Field(2.5, ge=1, le=10, description="path loss exponent; 2 is free space")
     shadowing: float = Field(
         4.0, ge=0, le=30, description="dB: standard deviation over pairs and time; 0 is none"
     )
-    coherence: float = Field(
-        30.0, gt=0, le=1e6, description="s: shadowing this far apart in time is independent"
-    )
+    coherence: float = Field(30.0, gt=0, le=1e6, description="s: shadowing is independent after this time")
     fading: NotNegative = Field(2.0, le=30, description="dB: width of the reception curve, frame by frame")
     sensitivity: float = Field(
-        -88.0, ge=-200, le=50, description="dBm: half of the base-rate frames are received"
+        -88.0, ge=-200, le=50, description="dBm: power at which half of the base-rate frames are received"
     )
     data_sensitivity: float = Field(
-        -88.0, ge=-200, le=50, description="dBm: the same of data-rate frames; sensitivity by default"
+        -88.0, ge=-200, le=50, description="dBm: the same for data-rate frames; by default `sensitivity`"
     )
 
 

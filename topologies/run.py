@@ -17,21 +17,24 @@ TITLE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$"  # what fits in one line
 
 class Run(Section):
     name: str = Field(
-        min_length=1, max_length=64, pattern=TITLE, description="the run's name; the file's own name by default"
+        min_length=1, max_length=64, pattern=TITLE, description="name of the run; by default the file's"
     )
     duration: float = Field(gt=0, le=1e7, description="s: how long the run lasts")
-    warm_up: NotNegative = Field(0.0, description="s: the beginning that is not measured")
-    deadline: float = Field(10.0, gt=0, description="s: an event counts as delivered if it arrives this soon")
+    warm_up: NotNegative = Field(0.0, description="s: the beginning, which is not measured")
+    deadline: float = Field(
+        10.0, gt=0, description="s: an event counts as delivered if it arrives within this time"
+    )
     grace: NotNegative = Field(
-        5.0, description="s: a subscriber owes an event only if it subscribed this long before"
+        5.0,
+        description="s: an event is expected only if the subscriber had subscribed this long before publication",
     )
     window: Annotated[tuple[float, float], AsTuple] = Field(
-        description="s: events published in this span are measured; [warm_up, duration - deadline] by default"
+        description="s: events published in this span are measured; by default [warm_up, duration - deadline]"
     )
-    seed: int = Field(1, ge=0, lt=2**63, description="of all random streams")
+    seed: int = Field(1, ge=0, lt=2**63, description="seed of all random streams")
     world: Literal["sim", "netns", "hwsim", "mininet"] = Field("sim", description="where the nodes run")
     journal: bool = Field(False, description="keep every node's inputs, for `roamcast replay`")
-    capture: bool = Field(True, description="write what every radio saw as pcap")
+    capture: bool = Field(True, description="write a pcap of what every radio saw")
     fidelity: Fidelity = Field(default_factory=Fidelity, description="the table [run.fidelity]")
 
     @property
@@ -46,28 +49,28 @@ Command = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], AsTuple, Fi
 class HostPrograms(Section):
     """[hosts.N], [hosts.name]: what one host runs, in place of what [hosts] says."""
 
-    command: Command | None = Field(None, description="a program and its arguments; that of [hosts] by default")
-    node: bool | None = Field(None, description="run our node; as in [hosts] by default")
+    command: Command | None = Field(
+        None, description="a program and its arguments; by default that of [hosts]"
+    )
+    node: bool | None = Field(None, description="run our node; by default as in [hosts]")
     interface: Annotated[str, Field(pattern=INTERFACE)] | None = Field(
-        None, description="an interface of this machine behind which a real device is this host"
+        None, description="an interface of this machine; the real device behind it is this host"
     )
 
 
 class Hosts(Section):
-    count: int | None = Field(None, ge=1, le=MOST_HOSTS, description="how many; or else give names")
+    count: int | None = Field(None, ge=1, le=MOST_HOSTS, description="number of hosts; or give names")
     names: Annotated[tuple[Annotated[str, Field(pattern=NAME)], ...], AsTuple] | None = Field(
-        None, min_length=1, max_length=MOST_HOSTS, description="of the hosts, in the order of their ids"
+        None, min_length=1, max_length=MOST_HOSTS, description="names of the hosts, in the order of their ids"
     )
     numbers: Literal["ids", "names"] | None = Field(
-        None, description="what a bare number means where a host is named; needed where names are numbers"
+        None, description="what a bare number means where a host is named; needed if names are numbers"
     )
     command: Command | None = Field(
-        None, description="a program and its arguments that every host runs; in all worlds but sim"
+        None, description="a program and its arguments that every host runs; in all worlds except sim"
     )
-    node: bool = Field(True, description="run our node, beside the command if there is one")
-    each: dict[str, HostPrograms] = Field(
-        default_factory=dict, description="the tables [hosts.N], by id"
-    )
+    node: bool = Field(True, description="run our node, next to the command if there is one")
+    each: dict[str, HostPrograms] = Field(default_factory=dict, description="the tables [hosts.N], by id")
 
     def command_of(self, host: int) -> tuple[str, ...] | None:
         """What a host runs besides or instead of our node."""

@@ -31,44 +31,47 @@ Value = Annotated[str | bool | int | float, BeforeValidator(_attribute)]
 class Subscribe(Section):
     """[[workload.subscribe]]"""
 
-    hosts: Hosts | None = Field(None, description="by id or name; all of them by default")
+    hosts: Hosts | None = Field(None, description="by id or name; by default all")
     filter: str = Field(min_length=1, max_length=4096, description='such as `kind = "temp" and value > 30`')
-    at: NotNegative = Field(0.0, description="s: when")
-    until: Positive | None = Field(None, description="s: when it is taken back; never by default")
+    at: NotNegative = Field(0.0, description="s: time of the subscription")
+    until: Positive | None = Field(None, description="s: when it is withdrawn; by default never")
 
 
 class Publish(Section):
     """[[workload.publish]]"""
 
-    hosts: Hosts | None = Field(None, description="by id or name; all of them by default")
-    at: NotNegative = Field(0.0, description="s: when the first one is published")
+    hosts: Hosts | None = Field(None, description="by id or name; by default all")
+    at: NotNegative = Field(0.0, description="s: when the first event is published")
     every: Annotated[float, Field(ge=1e-3)] | None = Field(
-        None, description="s: between two; only one by default"
+        None, description="s: between two events; by default only one"
     )
-    until: Positive | None = Field(None, description="s: none after that; to the end by default")
+    until: Positive | None = Field(None, description="s: no event after this; by default until the end")
     spread: NotNegative = Field(
-        0.0, description="s: over which the hosts' first ones are spread evenly, in the order of `hosts`; 0: all at one instant"
+        0.0,
+        description="s: spread the hosts' first events evenly over this, in the order of `hosts`; 0: all at once",
     )
-    event: dict[str, Value] = Field(min_length=1, max_length=64, description="its attributes")
+    event: dict[str, Value] = Field(min_length=1, max_length=64, description="attributes of the event")
 
 
 class Workload(Section):
     kinds: int = Field(
-        ge=0, le=1_000_000, description="of events; 20 by default, 0 (no generator) beside explicit ones"
+        ge=0,
+        le=1_000_000,
+        description="kinds of events; by default 20, or 0 (no generator) if there are explicit ones",
     )
     subscriptions: int = Field(
         ge=0,
         le=MOST_FILTERS,
-        description="different kinds that each host subscribes to; 2 by default, 0 without a generator",
+        description="kinds that each host subscribes to; by default 2, or 0 without a generator",
     )
     publish_interval: float = Field(5.0, ge=0, description="s: between two events of a host; 0: none")
     publish_jitter: Annotated[float, Field(ge=0, le=0.5)] = Field(
-        0.1, description="share of the interval by which each event is early or late at most"
+        0.1, description="largest share of the interval by which an event is early or late"
     )
-    payload: int = Field(0, ge=0, le=32_768, description="bytes: put on top of each event of the generator")
+    payload: int = Field(0, ge=0, le=32_768, description="bytes added to each event of the generator")
     start: NotNegative = Field(0.0, description="s: when the generator begins")
     roam: Annotated[tuple[Host, ...], AsTuple] = Field(
-        (), description="by id or name: hosts that are clients only, attach to a broker by radio and move on"
+        (), description="by id or name: hosts that are roaming clients, without a broker"
     )
     subscribe: Annotated[tuple[Subscribe, ...], AsTuple] = Field((), description="explicit subscriptions")
     publish: Annotated[tuple[Publish, ...], AsTuple] = Field((), description="explicit events")

@@ -113,7 +113,7 @@ ONE_PROBLEM = [
     ),
     (
         {"tail": "[[faults]]\nat = 1\nlink = [0, 1]\n"},
-        'faults[0].action: found nothing; add it ("cut" or "restore": no frame passes in either direction, or again',
+        'faults[0].action: found nothing; add it ("cut" or "restore": block all frames in both directions, or restore',
     ),
     (
         {"tail": "[[faults]]\nat = 1\nhost = 1\n"},
