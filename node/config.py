@@ -33,7 +33,7 @@ class NodeConfig(Keys):
         """(key, what comes of it) of each timer with which next to nothing happens: in order, and hardly meant."""
         first = self.hello_interval * self.hello_up
         if first > LONG:
-            yield "hello_interval", f"{self.hello_up} beacons at {self.hello_interval:g} s begin a neighbor, so nobody is one for {first:g} s"
+            yield "hello_interval", f"{self.hello_up} beacons at {self.hello_interval:g} s make a neighbor, so there is none for {first:g} s"
         if self.tree == "none":
             return
         for key, then in (("leader_interval", "a tree is told so seldom of its leader"), ("request_wait", "a seeker waits so long before it joins"),

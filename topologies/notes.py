@@ -35,7 +35,7 @@ MOST_COARSE = 0.1  # share of the measured time that one record of traffic may s
 FRAME = 2e-4  # s: of a frame on the air, whatever it carries
 SLOW_RATE = 1e5  # bit/s; less is more likely kbit/s, as no radio for such a network is so slow
 RATES_OF_80211A = (6e6, 9e6, 12e6, 18e6, 24e6, 36e6, 48e6, 54e6)  # bit/s
-MANY_AT_ONCE = 3  # hosts that publish at one instant, from which on it is said: two wait for each other, and that is all
+MANY_AT_ONCE = 3  # hosts that publish at one time, from which on it is said: two wait for each other, and that is all
 
 MANY_NEIGHBORS = 10
 SHELLS = ("sh", "bash", "dash", "zsh", "ash", "busybox")
@@ -60,7 +60,7 @@ def few(told: Iterable[str]) -> Iterator[str]:
             yield one_line(note)
         more = max(k + 1 - MOST_ALIKE, 0)
     if more:
-        yield f"and {more:,} more of this kind; mend these first, and look again"
+        yield f"and {more:,} more of this kind; fix these first, then check again"
 
 
 def named(scenario: Scenario, hosts: Iterable[int]) -> str:
@@ -89,7 +89,7 @@ def _reach(radio: object) -> Iterator[str]:
     if not isinstance(radio, LogDistanceRadio):
         return
     if radio.reference_distance > FAR_REFERENCE:
-        yield (f"radio.reference_distance: {radio.reference_distance:g} m: all hosts nearer than that are heard as strongly "
+        yield (f"radio.reference_distance: {radio.reference_distance:g} m: all hosts closer than that are received equally strongly "
                "as at that distance; give reference_loss at 1 m, unless that is what you mean")
     if radio.tx_power - radio.reference_loss < radio.sensitivity:
         yield (f"radio.tx_power: {radio.tx_power:g} dBm less reference_loss = {radio.reference_loss:g} dB is below "
@@ -107,9 +107,9 @@ def _reach(radio: object) -> Iterator[str]:
 def _radio(scenario: Scenario) -> Iterator[str]:
     radio = scenario.radio
     if radio.loss >= 1:
-        yield "radio.loss: 1, so no frame is ever received but on radio.links with less; a share below 1"
+        yield "radio.loss: 1, so no frame is received except on radio.links with less; use a share below 1"
     if radio.delay >= scenario.run.deadline:
-        yield (f"radio.delay: {radio.delay:g} s with run.deadline = {scenario.run.deadline:g}, so that no event is in time; a "
+        yield (f"radio.delay: {radio.delay:g} s with run.deadline = {scenario.run.deadline:g}, so no event is in time; a "
                "longer deadline or a shorter delay")
     patience, key = min((getattr(scenario.node, key), key) for key in ("request_wait", "join_wait", "channel_give_up"))
     if scenario.node.tree != "none" and 2.0 * radio.delay >= patience:
@@ -117,46 +117,46 @@ def _radio(scenario: Scenario) -> Iterator[str]:
                "hardly grows, or not at all; delays are in s")
     for key in ("base_rate", "data_rate"):
         if getattr(radio, key) < SLOW_RATE:
-            yield f"radio.{key}: {getattr(radio, key):g} bit/s, with which 100 bytes take {800 / getattr(radio, key):.2g} s; rates are in bit/s"
+            yield f"radio.{key}: {getattr(radio, key):g} bit/s, at which 100 bytes take {800 / getattr(radio, key):.2g} s; rates are in bit/s"
     world = scenario.run.world
     for key in ("base_rate", "data_rate") if world == "hwsim" else ("base_rate",) if world == "mininet" else ():
         if (rate := getattr(radio, key)) not in RATES_OF_80211A:
             sent = max((known for known in RATES_OF_80211A if known <= rate), default=RATES_OF_80211A[0])
-            yield f"radio.{key}: {rate:g} bit/s is no rate of 802.11a; frames are sent at {sent:g}"
+            yield f"radio.{key}: {rate:g} bit/s is not a rate of 802.11a; frames are sent at {sent:g}"
     if radio.data_rate < radio.base_rate:
         yield (f"radio.data_rate: {radio.data_rate:g} bit/s, and broadcasts are faster with base_rate = {radio.base_rate:g}; "
                "radios send broadcasts at their lowest rate")
     for k, link in enumerate(radio.links):
         if link.loss == radio.loss:
-            yield f"radio.links[{k}]: loss = {link.loss:g}, as radio.loss is, so it changes nothing; leave it out"
+            yield f"radio.links[{k}]: loss = {link.loss:g}, the same as radio.loss, so it changes nothing; leave it out"
 
 
 def _run(scenario: Scenario) -> Iterator[str]:
     run = scenario.run
     low, high = run.window
     if replay.is_short(run):
-        yield (f"run.grace: a subscriber owes events from {run.grace:g} s after it subscribed, and none after {run.last_measured:g} s is "
-               f"measured: nothing is expected in a run of {run.duration:g} s, which is good for a first try alone; a longer run.duration")
+        yield (f"run.grace: events are expected only if the subscriber had subscribed {run.grace:g} s after it subscribed, and none after {run.last_measured:g} s is "
+               f"measured: nothing is expected in a run of {run.duration:g} s, which only serves as a first try; use a longer run.duration")
     if high > run.duration - run.deadline + 1e-9:
         yield (f"run.window: events after {run.duration - run.deadline:g} s are not measured, though it goes to {high:g} s: the run "
-               f"ends before they have had their deadline of {run.deadline:g} s; a longer run.duration")
+               f"ends before their deadline of {run.deadline:g} s; a longer run.duration")
     if low < run.warm_up:
         yield f"run.window: it begins at {low:g} s, before warm_up = {run.warm_up:g} is over; the warm-up is measured too"
     if run.world != "sim":
         for key, limit in (*((key, run.duration) for key in ("medium", "positions", "nodes", "host", "stall")), ("dropped", 1.0)):
             if (given := getattr(run.fidelity, key)) >= limit:
-                yield f"run.fidelity.{key}: {given:g}, a limit that no run passes, so that none is called invalid by it"
+                yield f"run.fidelity.{key}: {given:g}, a limit that no run exceeds, so it makes no run invalid"
     if run.journal and scenario.workload.roam:
-        yield f"run.journal: none is kept of who roams ({named(scenario, scenario.workload.roam)}); it is for brokers"
+        yield f"run.journal: none is kept for roaming clients ({named(scenario, scenario.workload.roam)}); only brokers have one"
 
 
 def _hosts(scenario: Scenario) -> Iterator[str]:
     hosts, count = scenario.hosts, len(scenario.names)
     naming = scenario.naming
     if hosts.numbers is not None and not naming.muddled:
-        yield "hosts.numbers: says nothing where no name is a number or ends in that of another host; leave it out"
+        yield "hosts.numbers: has no effect if no name is a number or ends in another host's id; leave it out"
     if count == 1:
-        yield "hosts: there is one host, so nothing crosses the air; two or more"
+        yield "hosts: with one host nothing goes on the air; use two or more"
     if naming.muddled:
         what = "are numbers" if naming.twofold else "end in numbers"
         yield (f"hosts: names that {what} are not the ids of their hosts: {naming.confusion()}; records, captures and the files of the "
@@ -165,18 +165,18 @@ def _hosts(scenario: Scenario) -> Iterator[str]:
         if own == type(own)():
             yield f"hosts.{key}: says nothing about {scenario.naming.who(int(key))}; leave it out"
         if own.interface is not None:
-            yield f"hosts.{key}.interface: a run takes frames from and sends frames to {own.interface} of this machine"
+            yield f"hosts.{key}.interface: a run receives and sends frames on {own.interface} of this machine"
     for command in hosts.commands(count):
         if len(command) == 1 and re.search(r"\s", command[0]):
-            yield (f'hosts.command: {show(command[0])} is the name of one program, blanks and all; write ["program", "argument"]')
+            yield (f'hosts.command: {show(command[0])} is the name of a single program, spaces included; write ["program", "argument"]')
         elif any(re.search(r"[$|<>&*~`]", part) for part in command) and Path(command[0]).name not in SHELLS:
-            yield f'hosts.command: {show(list(command))}: no shell reads it, so $, ~, *, | and the like stay as they are; ["sh", "-c", ".."] runs one'
+            yield f'hosts.command: {show(list(command))}: no shell reads it, so $, ~, *, | and so on are not expanded; ["sh", "-c", ".."] runs one'
     without = [host for host in range(count) if not hosts.runs_node(host)]
     idle_ = [host for host in without if hosts.command_of(host) is None and hosts.interface_of(host) is None]
     if idle_:
-        yield f"hosts: no node and no command is run by {named(scenario, idle_)}, which do nothing but be there"
+        yield f"hosts: no node and no command is run by {named(scenario, idle_)}, which only exist"
     if without and _plans(scenario):
-        yield (f"workload: nothing of it happens at {named(scenario, without)}, where no node of ours runs; only their own programs "
+        yield (f"workload: it has no effect at {named(scenario, without)}, which run no node of ours; only their own programs "
                "subscribe and publish")
 
 
@@ -204,10 +204,10 @@ def _places(scenario: Scenario) -> Iterator[str]:
     if crowded := [place for place, times in same.items() if times > 1]:
         hosts = [host for host, place in enumerate(motion.positions) if same[place] > 1]
         where = ", ".join(f"{x:g}" for x in crowded[0])
-        yield f"mobility.positions: {named(scenario, hosts)} have a place in common with another one, such as [{where}]"
+        yield f"mobility.positions: {named(scenario, hosts)} share a place with another host, such as [{where}]"
     if len(motion.positions) > 2 and any(
             all(len(place) == 3 and place[0] == host + first for host, place in enumerate(motion.positions)) for first in (0, 1)):
-        yield ("mobility.positions: the first number of each place is its host's id, and is read as x, as of [x, y, z]; leave the ids "
+        yield ("mobility.positions: the first number of each place is its host's id and is read as x of [x, y, z]; leave the ids "
                "out, places stand in the order of the hosts")
     if len(motion.positions) < 2:
         return
@@ -253,7 +253,7 @@ def _alone(scenario: Scenario, movement: Movement) -> Iterator[str]:
     most, said = farthest(scenario.radio)
     met = movement.met(most, MOST_LOOKS)
     if met is None:
-        yield (f"mobility.trace: {len(movement):,} hosts, of which it would take long to tell who is ever in range of another ({said}): it was "
+        yield (f"mobility.trace: {len(movement):,} hosts, of which it would take too long to find out who is ever in range of whom ({said}): it was "
                "not looked")
     elif len(alone := np.flatnonzero(~met)):
         yield (f"mobility.trace: {named(scenario, alone.tolist())} {'is' if len(alone) == 1 else 'are'} out of range of everybody throughout the "
@@ -275,7 +275,7 @@ def _apart(scenario: Scenario) -> Iterator[str]:
         with suppress(TooDense):
             contacts = some.contacts(most, 0.0, duration)
     if contacts is None:
-        yield (f"radio.links: {len(hosts):,} hosts, of which it would take long to tell whether those of each link are ever in range of each "
+        yield (f"radio.links: {len(hosts):,} hosts, of which it would take too long to find out whether the ends of each link are ever in range of each "
                "other: it was not looked")
         return
     pairs = {frozenset((hosts[i], hosts[j])) for i, j in zip(contacts.i.tolist(), contacts.j.tolist())}
@@ -295,11 +295,11 @@ def _trace(scenario: Scenario) -> Iterator[str]:
     absent = [host for host, way in enumerate(trace.trajectories[:count]) if not way.always_present]
     never = [host for host in absent if _never_there(trace.trajectories[host], start, end)]
     if never:
-        yield f"mobility.trace: {named(scenario, never)} {'is' if len(never) == 1 else 'are'} not there at any time of the run"
+        yield f"mobility.trace: {named(scenario, never)} {'is' if len(never) == 1 else 'are'} absent during the whole run"
     for k, fault in enumerate(scenario.faults):
         for host in (fault.host,) if isinstance(fault, HostFault) else fault.link:
             if host in absent and host not in never and not trace.trajectories[host].present(start + fault.at):
-                yield f"faults[{k}]: strikes {scenario.naming.who(host)} at {fault.at:g} s, when the trace has it nowhere"
+                yield f"faults[{k}]: strikes {scenario.naming.who(host)} at {fault.at:g} s, when it is absent in the trace"
 
 
 def _never_there(way, start: float, end: float) -> bool:
@@ -335,10 +335,10 @@ def _generator(scenario: Scenario) -> Iterator[str]:
                "publish nothing")
     hosts, high = len(scenario.names), run.last_measured
     if workload.subscriptions and not short and workload.start + run.grace > high and workload.start < run.window[1]:
-        yield (f"run.grace: subscribed at {workload.start:g} s, a host owes events from {run.grace:g} s later on, which is after the last "
+        yield (f"run.grace: subscribed at {workload.start:g} s, its events are expected from {run.grace:g} s later on, which is after the last "
                f"one that is measured ({high:g} s): nothing is expected")
     if interval and not short and (high - max(run.window[0], workload.start)) * hosts / interval < 1:
-        yield f"run.window: from {run.window[0]:g} to {high:g} s the generator publishes hardly an event; a longer one"
+        yield f"run.window: from {run.window[0]:g} to {high:g} s the generator publishes hardly any event; use a longer one"
     if 0 < workload.subscriptions * hosts / workload.kinds < FEWEST:
         yield (f"workload.kinds: {workload.kinds:,}, of which each host wants {workload.subscriptions}: an event has "
                f"{workload.subscriptions * hosts / workload.kinds:.2g} subscribers on average")
@@ -346,7 +346,7 @@ def _generator(scenario: Scenario) -> Iterator[str]:
         yield (f"workload.publish_interval: {hosts} hosts with an event each every {interval:g} s fill the air {load:.3g} times over where "
                "all hear each other, even if each event is sent once")
     if workload.payload and workload.publish:
-        yield (f"workload.payload: {workload.payload} bytes are put on top of the generator's events alone; those of workload.publish carry "
+        yield (f"workload.payload: {workload.payload} bytes are added to the generator's events only; those of workload.publish carry "
                "their attributes")
     taken = {f'kind = "k{kind:02d}"' for kind in range(min(workload.kinds, MOST_INSTANTS))} if workload.subscriptions else set()
     for k, row in enumerate(workload.subscribe):
@@ -354,7 +354,7 @@ def _generator(scenario: Scenario) -> Iterator[str]:
             yield (f"workload.subscribe[{k}].until: hosts whom the generator gave the same filter, {row.filter}, lose it then too; a "
                    "client holds a filter once")
     if workload.start >= run.window[1]:
-        yield f"workload.start: {workload.start:g} s, after the end of run.window at {run.window[1]:g}: nothing of it is measured"
+        yield f"workload.start: {workload.start:g} s, after the end of run.window at {run.window[1]:g}: none of it is measured"
 
 
 def _subscriptions(scenario: Scenario) -> Iterator[str]:
@@ -363,7 +363,7 @@ def _subscriptions(scenario: Scenario) -> Iterator[str]:
     for k, row in enumerate(scenario.workload.subscribe):
         key = f"workload.subscribe[{k}]"
         if row.until is not None and row.until >= run.duration:
-            yield f"{key}.until: {row.until:g} s, and the run ends at {run.duration:g}: it is never taken back"
+            yield f"{key}.until: {row.until:g} s, and the run ends at {run.duration:g}: it is never withdrawn"
         if replay.is_short(run):
             continue
         if row.at + run.grace > high:
@@ -381,18 +381,18 @@ def _publications(scenario: Scenario) -> Iterator[str]:
         key, hosts = f"workload.publish[{k}]", count if row.hosts is None else len(row.hosts)
         end = min(run.duration, math.inf if row.until is None else row.until)
         if row.every is None and row.until is not None:
-            yield f"{key}.until: says nothing about a single event; add every, or leave it out"
+            yield f"{key}.until: has no effect on a single event; add `every`, or leave it out"
         if row.until is not None and row.until > run.duration:
             yield f"{key}.until: {row.until:g} s, and the run ends at {run.duration:g}"
         if row.every is not None and row.at + row.every >= end:
-            yield f"{key}.every: {row.every:g} s after {row.at:g} s is not before {end:g}, so there is one event a host"
+            yield f"{key}.every: {row.every:g} s after {row.at:g} s is not before {end:g}, so there is one event per host"
         if row.spread and hosts == 1:
-            yield f"{key}.spread: one host has nobody to be apart from; leave it out"
+            yield f"{key}.spread: with one host there is nothing to spread; leave it out"
         if row.spread and row.at + row.spread * (hosts - 1) / hosts >= end:
-            yield f"{key}.spread: {row.spread:g} s from {row.at:g} s on goes beyond {end:g}, so that some hosts publish nothing"
+            yield f"{key}.spread: {row.spread:g} s from {row.at:g} s on goes beyond {end:g}, so some hosts publish nothing"
         last = row.at if row.every is None else row.at + (math.ceil((end - row.at) / row.every) - 1) * row.every
         if last + row.spread < low or row.at > high:
-            yield f"{key}: all of its events lie outside of {low:g} to {high:g} s, so none is measured; see run.window"
+            yield f"{key}: all of its events are outside {low:g} to {high:g} s, so none is measured; see run.window"
 
 
 def _instants(scenario: Scenario) -> Iterator[tuple[float, int, int]]:
@@ -420,9 +420,9 @@ def _bursts(scenario: Scenario) -> Iterator[str]:
     rows = list(dict.fromkeys(k for time, k, _ in islice(_instants(scenario), MOST_INSTANTS) if time == worst))
     keys = ", ".join(f"[{k}]" for k in rows[:MOST_NAMED]) + (f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else "")
     spread = min((row.every for k in rows if (row := scenario.workload.publish[k]).every), default=1.0)
-    others = f", and at {len(crowded) - 1:,} other instants {MANY_AT_ONCE} or more" if len(crowded) > 1 else ""
-    yield (f"workload.publish{keys}: {hosts[worst]:,} events are published at one instant, {worst:g} s{others}: they wait for each other "
-           f"on the air, and latencies show that; spread = {spread:g} lets the hosts of a table begin one after the other in that time, "
+    others = f", and at {len(crowded) - 1:,} other times {MANY_AT_ONCE} or more" if len(crowded) > 1 else ""
+    yield (f"workload.publish{keys}: {hosts[worst]:,} events are published at one time, {worst:g} s{others}: they wait for each other "
+           f"on the air, and latencies show that; spread = {spread:g} lets the hosts of a table start one after the other within that time, "
            "or give each an `at` of its own")
 
 
@@ -476,13 +476,13 @@ _NEVER = {  # what does not come to pass where a timer of [node] is as long as t
     "merge_wait": "trees that meet never become one",
     "rto_min": "nothing that is lost on a link is sent again",
     "rto_initial": "nothing that is lost on a new link is sent again",
-    "channel_give_up": "no link is ever given up for want of acknowledgements",
+    "channel_give_up": "no link is ever given up for missing acknowledgements",
     "unsubscription_timer": "what a lost link wanted is never withdrawn",
-    "subscription_timer": "what `informed` holds back is never told for want of time",
-    "activate_wait": "the end of a new link goes on by itself at no time",
+    "subscription_timer": "what `informed` holds back is never sent, because the run ends first",
+    "activate_wait": "the end of a new link never stops waiting",
     "path_wait": "a reconfiguration that is cut short is never given up",
     "handoff_wait": "a new broker waits for the old ones until the end",
-    "roam_dwell": "nobody roams to a broker that is heard better",
+    "roam_dwell": "no client moves to a broker that it hears better",
     "traffic_interval": "what is sent is counted once, at the end",
 }
 
@@ -492,7 +492,7 @@ def _node(scenario: Scenario) -> Iterator[str]:
     node, duration = scenario.node, scenario.run.duration
     first = node.hello_interval * node.hello_up
     if duration / 2 <= first < duration and not replay.is_short(scenario.run):
-        yield (f"node.hello_interval: {node.hello_up} beacons at {node.hello_interval:g} s begin a neighbor, and the run lasts {duration:g} s: "
+        yield (f"node.hello_interval: {node.hello_up} beacons at {node.hello_interval:g} s make a neighbor, and the run lasts {duration:g} s: "
                f"nobody becomes one before {first:g} s")
     if node.hello_interval < MANY_NEIGHBORS * FRAME:
         yield (f"node.hello_interval: {node.hello_interval:g} s, with which the beacons of {MANY_NEIGHBORS} hosts in range of each other fill the air")
@@ -503,7 +503,7 @@ def _node(scenario: Scenario) -> Iterator[str]:
         yield (f"node.client_age: {node.client_age:g} s, and a new broker waits handoff_wait = {node.handoff_wait:g} s for what the old ones hold: "
                "events are dropped meanwhile")
     if first >= duration:
-        yield (f"node.hello_interval: {node.hello_up} beacons at {node.hello_interval:g} s begin a neighbor, and the run lasts {duration:g} s: "
+        yield (f"node.hello_interval: {node.hello_up} beacons at {node.hello_interval:g} s make a neighbor, and the run lasts {duration:g} s: "
                "nobody becomes one")
     if node.tree != "none" and node.channel_give_up <= node.rto_initial:
         yield (f"node.channel_give_up: {node.channel_give_up:g} s, and the first retransmission comes after rto_initial = "
@@ -516,14 +516,14 @@ def _node(scenario: Scenario) -> Iterator[str]:
     warm_up = scenario.run.warm_up
     if warm_up and not replay.is_short(scenario.run) and node.traffic_interval > (duration - warm_up) * MOST_COARSE:
         yield (f"node.traffic_interval: {node.traffic_interval:g} s, and {duration - warm_up:g} s are measured: what is sent counts at the end of "
-               f"such a span, so that some of the warm-up ({warm_up:g} s) counts as sent after it")
+               f"such a span, so part of the warm-up ({warm_up:g} s) counts as sent after it")
     if node.recovery == "none":
         return
     if node.cache_lifetime < node.gossip_interval:
         yield (f"node.cache_lifetime: {node.cache_lifetime:g} s is less than a round (gossip_interval = {node.gossip_interval:g} s): most events "
                "are gone before they are asked for")
     if node.gossip_interval >= duration:
-        yield f"node.gossip_interval: {node.gossip_interval:g} s in a run of {duration:g} s: there is no round"
+        yield f"node.gossip_interval: {node.gossip_interval:g} s in a run of {duration:g} s: no round takes place"
     elif node.lost_patience < node.gossip_interval:
         yield (f"node.lost_patience: {node.lost_patience:g} s is less than a round (gossip_interval = {node.gossip_interval:g} s): most "
                "lost events are given up before they are asked for")
@@ -538,16 +538,16 @@ def _faults(scenario: Scenario) -> Iterator[str]:
             first.setdefault(fault.host, fault)
     late = [host for host, fault in first.items() if fault.action == "start"]
     if late:
-        yield f"faults: {named(scenario, sorted(late))} {'is' if len(late) == 1 else 'are'} not there before the first \"start\""
+        yield f"faults: {named(scenario, sorted(late))} {'is' if len(late) == 1 else 'are'} absent before the first \"start\""
     twice = Counter((fault.host, fault.at) for fault in scenario.faults if isinstance(fault, HostFault))
     for (host, at), times in twice.items():
         if times > 1:
-            yield f"faults: {times} strike {scenario.naming.who(host)} at one instant, {at:g} s, in the order in which they stand"
+            yield f"faults: {times} strike {scenario.naming.who(host)} at one time, {at:g} s, in the order of the file"
     links = Counter((frozenset(fault.link), fault.at) for fault in scenario.faults if isinstance(fault, LinkFault))
     for (link, at), times in links.items():
         if times > 1:
-            yield f"faults: {times} strike the link between {named(scenario, sorted(link))} at one instant, {at:g} s, in the order in which they stand"
+            yield f"faults: {times} hit the link between {named(scenario, sorted(link))} at one time, {at:g} s, in the order of the file"
     cut = {(link.from_, link.to) for link in scenario.radio.links if link.loss >= 1}
     for k, fault in enumerate(scenario.faults):
         if isinstance(fault, LinkFault) and {fault.link, fault.link[::-1]} <= cut:
-            yield f"faults[{k}]: no frame passes between {named(scenario, fault.link)} anyway, by radio.links; one of them says nothing"
+            yield f"faults[{k}]: no frame passes between {named(scenario, fault.link)} anyway, because of radio.links; one of the two has no effect"

@@ -118,7 +118,7 @@ def test_who_is_never_heard_is_found_among_many_or_said_not_to_be_looked_for(tmp
     assert trace == ["mobility.trace: host 399 is out of range of everybody throughout the run (radio.range = 150 m)"]
     fast = "".join(f"0 0 {k} 1000 90000 {k}\n" for k in range(400))
     [note] = _told(tmp_path, "x.movements", fast, "[radio]\nrange = 0.01", duration=900)
-    assert "400 hosts, of which it would take long to tell who is ever in range of another" in note
+    assert "400 hosts, of which it would take too long to find out who is ever in range of whom" in note
     link = "[radio]\nrange = 0.01\n" + "".join(f"[[radio.links]]\nfrom = {k}\nto = 399\nloss = 0.5\n" for k in range(399))
-    assert any(note.startswith("radio.links: 400 hosts, of which it would take long") for note in topologies.notes(
+    assert any(note.startswith("radio.links: 400 hosts, of which it would take too long") for note in topologies.notes(
         _scenario(tmp_path, "x.movements", fast, link, duration=900)))
