@@ -7,7 +7,7 @@ from __future__ import annotations
 
 LINK_LOST = {
     "silent": "nothing was heard of the neighbor for hello_losses intervals",
-    "one_way": "the neighbor says that it hears this node no more",
+    "one_way": "the neighbor says that it no longer hears this node",
     "restarted": "the neighbor's node started again: its tables are gone",
     "channel": "the reliable channel gave up: too many retransmissions, or too long without an acknowledgement",
     "reset": "the far end does not know the link (any more) and said so",

@@ -52,7 +52,7 @@ def _abandoned(table: pd.DataFrame, hosts: dict[int, str]) -> str:
 def _interfaces(table: pd.DataFrame, hosts: dict[int, str]) -> str | None:
     told = [f"{state} {_times(rows['n'].sum())} at {_names(rows['node'], hosts)}"
             for state, rows in table[table["state"] != "up"].groupby("state")]
-    return f"interfaces were not as they should: {_some(told)}" if told else None
+    return f"interfaces changed: {_some(told)}" if told else None
 
 
 def _unwritten(table: pd.DataFrame, hosts: dict[int, str]) -> str:

@@ -61,7 +61,7 @@ def notes(run: Run, cut: pd.DataFrame) -> list[str]:
             + (f", and it is back at {row.back:.1f} s" if row.back == row.back else "")
             for row in early.sort_values(["t", "node"]).itertuples()]
     return [f"lives without an end on record ({len(early)}), as after a power cut or in a part of a file, were taken to end with "
-            f"their last record: {some(told)}; until a host is back, its clients are owed nothing"]
+            f"their last record: {some(told)}; until a host is back, nothing is expected at its clients"]
 
 
 def unheard(run: Run, found: Ingest, lives: pd.DataFrame, cut: pd.DataFrame) -> list[str]:

@@ -18,7 +18,7 @@ LONGEST_SHOWN = 60  # characters of what was typed
 # What argparse says, and the sentence in its place.
 _SAYINGS = tuple((re.compile(pattern, re.DOTALL), sentence) for pattern, sentence in (
     (r"argument (?P<key>\S+): expected .*argument", "{key}: found nothing after it; a value"),
-    (r"argument (?P<key>\S+): not allowed with argument (?P<other>\S+)", "{key}: found beside {other}; one of the two"),
+    (r"argument (?P<key>\S+): not allowed with argument (?P<other>\S+)", "{key}: found together with {other}; use one of the two"),
     (r"argument (?P<key>\S+): invalid choice: (?P<value>.*) \(choose from (?P<known>.*)\)", "{key}: found {value}; one of {known}"),
     (r"argument (?P<key>\S+): ignored explicit argument (?P<value>.*)", "{key}: found {value} behind it; it takes no value"),
     (r"argument (?P<key>\S+): (?P<told>.*)", "{key}: {told}"),

@@ -17,7 +17,7 @@ def run(args: argparse.Namespace) -> int:
 
     for path in args.scenarios:
         scenario = load(path, {})
-        print(f"{path}: in order: {len(scenario.names)} hosts, {scenario.run.duration:g} s in {scenario.run.world}")
+        print(f"{path}: OK: {len(scenario.names)} hosts, {scenario.run.duration:g} s in {scenario.run.world}")
         for command in commands(scenario):
             print(f"{path}: {command}; `roamcast run` does so with --allow-commands alone")
         for note in runner.notes(scenario):

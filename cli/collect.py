@@ -9,7 +9,7 @@ HELP = "bring the records of field nodes together for the analysis"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", type=Path, nargs="+",
-                        help="record files of nodes (their older pieces NAME.1, ... beside them), or folders "
+                        help="record files of nodes (with their older pieces NAME.1, ... next to them), or folders "
                              "of such")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the run directory to make")
     parser.add_argument("--config", type=Path, metavar="FILE",

@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complain("roamcast: interrupted")
         return INTERRUPTED
     except MemoryError:
-        complain("roamcast: not enough memory; fewer hosts or a shorter run would do, or more memory")
+        complain("roamcast: not enough memory; use fewer hosts, a shorter run or more memory")
         return FAILED
     except BrokenPipeError:  # `roamcast ... | head`
         return 0

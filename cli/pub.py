@@ -66,7 +66,7 @@ def _held(word: str, number: str) -> float:
     from node.filters.language import beyond_doubles
 
     if beyond_doubles(number):
-        raise UserError(f"{_shown(word)}: a number holds no more digits than {float(number)!r}, which it would be; write that, or a text")
+        raise UserError(f"{_shown(word)}: a number cannot hold all these digits and would be {float(number)!r}; write that, or a text")
     return float(number)
 
 

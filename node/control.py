@@ -99,7 +99,7 @@ class Control:
             why = f"this node serves {limit} connections of programs and all are taken; end one, or try again later"
         elif self._programs[program] >= MAX_OF_ONE:
             what, limit = "control connections of one process", MAX_OF_ONE
-            why = f"this node serves {limit} connections of one process; close those that it needs no more"
+            why = f"this node serves {limit} connections of one process; close those that it no longer needs"
         else:
             return False
         with connection, contextlib.suppress(OSError):

@@ -167,7 +167,7 @@ def frequency(network: Network, radio: Phy, domain: str) -> int:
     if MODES[network.mode] not in radio.modes:
         can = ", ".join(sorted(radio.modes)) or "not said"
         raise WirelessError(f"this radio's driver knows no {MODES[network.mode]} mode (it knows: {can}); "
-                            "another radio would do, a USB one for instance")
+                            "use another radio, for example a USB one")
     found = [c for c in radio.channels if c.number == network.channel]
     usable = ", ".join(str(c.number) for c in radio.channels if not c.forbidden) or "none"
     if not found:
@@ -255,11 +255,11 @@ def down(interface: Interface) -> list[Step]:
 def explain(step: Step, said: str) -> str:
     """One sentence for a command that failed with these words."""
     command, said = " ".join(step.command), " ".join(said.split()) or "it says nothing"
-    cure = "mend that and start again"
+    cure = "fix that and start again"
     if "RF-kill" in said or "-132" in said:
         cure = "the radio is blocked: `rfkill unblock wifi`; Raspberry Pi OS blocks it until a country is set"
     elif "(-16)" in said or "busy" in said.lower():
         cure = "something else holds the radio, wpa_supplicant perhaps: `pgrep -a wpa_supplicant`, and end it"
     elif "(-95)" in said or "not supported" in said.lower():
-        cure = "its driver cannot do that; another radio would do, a USB one for instance"
+        cure = "its driver cannot do that; use another radio, for example a USB one"
     return f"`{command}` failed ({said}); {cure}"

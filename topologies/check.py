@@ -63,7 +63,7 @@ def _hosts(scenario: Scenario) -> Iterator[Finding]:
     if hosts.count is None and hosts.names is None:
         yield "hosts.count", "nothing", "add it (how many hosts), or hosts.names"
     if hosts.count is not None and hosts.names is not None:
-        yield "hosts.count", f"{hosts.count} beside {len(hosts.names)} names", "leave hosts.count out"
+        yield "hosts.count", f"{hosts.count} together with {len(hosts.names)} names", "leave hosts.count out"
     if hosts.names is not None and len(set(hosts.names)) < len(hosts.names):
         yield "hosts.names", f"{show(_twice(hosts.names))} twice", "names that differ"
     for key in hosts.each:
@@ -181,7 +181,7 @@ def _workload(scenario: Scenario) -> Iterator[Finding]:
     workload, duration = scenario.workload, scenario.run.duration
     if workload.subscriptions and not workload.kinds:
         found = f"{workload.subscriptions} and no kinds; explicit events and subscriptions switch the generator off"
-        yield "workload.subscriptions", found, "workload.kinds beside it, or leave it out"
+        yield "workload.subscriptions", found, "workload.kinds as well, or leave it out"
     elif workload.subscriptions > workload.kinds:
         yield (
             "workload.subscriptions",
@@ -313,7 +313,7 @@ def _mininet(scenario: Scenario) -> Iterator[Finding]:
         return
     radio, other = scenario.radio, 'run.world = "hwsim", whose medium is ours'
     if radio.model != "unit_disk":
-        yield "radio.model", f'{show(radio.model)} in world "mininet", whose wmediumd has losses of its own', f'"unit_disk", or {other}'
+        yield "radio.model", f'{show(radio.model)} in world "mininet", whose wmediumd has its own model of losses', f'"unit_disk", or {other}'
     for key in ("loss", "delay", "links"):
         if found := getattr(radio, key):
             yield f"radio.{key}", f'{"some" if key == "links" else f"{found:g}"} in world "mininet", whose wmediumd takes none', other

@@ -97,7 +97,7 @@ def _hosts(path: Path, tables: Tables, read_trace: Callable) -> list[str]:
         trace = read_trace(motion)
     except mobility.TraceError as error:
         gone = error.problem.startswith("no such file")
-        return [f"{path}: mobility.trace: {error}{', a trace is looked for beside its scenario' if gone else ''}"]
+        return [f"{path}: mobility.trace: {error}{'; the path is relative to the scenario' if gone else ''}"]
     count = len(trace) if not given else hosts.get("count")
     if type(count) is int and 0 < count <= len(trace) and "names" not in hosts:
         names = trace.names[:count]

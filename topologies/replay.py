@@ -116,7 +116,7 @@ def _ways(replayed: Movement) -> Iterator[str]:
     at_once = np.flatnonzero((legs.took == 0) & (legs.way > 0))
     if len(at_once):
         first = at_once[np.lexsort((legs.host[at_once], legs.begin[at_once]))[0]]
-        yield (f"hosts jump {len(at_once)} times, as they have two places at one instant (the first: host "
+        yield (f"hosts jump {len(at_once)} times, because they have two places at one time (the first: host "
                f"{replayed.names[legs.host[first]]} at {legs.begin[first]:.6g} s)")
     speeds = np.divide(legs.way, legs.took, out=np.zeros_like(legs.way), where=legs.took > 0)
     fastest = int(np.argmax(speeds)) if len(speeds) else 0

@@ -148,7 +148,7 @@ def open_tap(name: str, index: int) -> int:
 
 def _no_tun(error: OSError) -> str:
     if error.errno in (errno.ENOENT, errno.ENODEV, errno.ENXIO):
-        return f"{TUN} is not there; load it as root (modprobe tun), or use --world sim"
+        return f"{TUN} does not exist; load it as root (modprobe tun), or use --world sim"
     return f"{TUN} cannot be opened ({error.strerror}); have it made writable for you, or use --world sim"
 
 

@@ -101,7 +101,7 @@ class Interfaces:
 
     def disturbances(self) -> list[str]:
         """What makes the records no account of the network any more. After `notes`."""
-        return few(self._wrong, "such things befell interfaces", MOST_WRONG)
+        return few(self._wrong, "such changes of interfaces", MOST_WRONG)
 
     # ---- what becomes of a link --------------------------------------------------------------------
     def _link(self, host: int, link: Link | None) -> None:

@@ -31,7 +31,7 @@ class LiveRun:
             manifest = path / "manifest.json"
             if not manifest.is_file():
                 raise NotLive(f"{path}: not a run directory; give the one that `roamcast run` made") from None
-            raise NotLive(f"{path}: no run in world netns goes on here; its hosts are there only while it "
+            raise NotLive(f"{path}: no live run in a real-time world; its hosts exist only while it "
                           "lasts") from None
         self._check()
 

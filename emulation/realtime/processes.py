@@ -135,7 +135,7 @@ class Hosts:
         if answer and key in answer:
             return answer
         reason = (answer or {}).get("failed") or (
-            f"it said nothing for {PATIENCE:g} s" if answer == {} else "its process ended without a word")
+            f"it said nothing for {PATIENCE:g} s" if answer == {} else "its process ended")
         raise Failed(f"host {host.number} cannot be made: {reason}")
 
     def prepare(self, late: set[int]) -> None:

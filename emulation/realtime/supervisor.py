@@ -216,7 +216,7 @@ class Supervisor:
         disturbances = [*self._hosts.told(), *report["disturbances"], *self._interfaces.disturbances(),
                         *self._lost_inside(report["socket_drops_of"])]
         because = fidelity.judge(measured, self._plan.scenario.run.fidelity, disturbances, self._parts())
-        notes = fidelity.few([*notes, *self._refused(), *_told(measured)], "things befell the hosts", MOST_NOTES)
+        notes = fidelity.few([*notes, *self._refused(), *_told(measured)], "incidents at hosts", MOST_NOTES)
         counts = [tally.words for tally in self._plan.nodes]
         self._caller.send({"ended": report["ended"], "disk_full": report.get("disk_full"),
                            "fidelity": {"valid": not because, "invalid_because": because, "notes": notes, **measured},
@@ -284,7 +284,7 @@ def clocks_said(before: tuple[float, float], after: tuple[float, float], devices
     step = after[0] - before[0] - slept  # while it sleeps the wall clock goes on
     said = []
     if slept > SLEPT:
-        said.append(f"the machine slept for {slept:.1f} s during the run, which stood still meanwhile"
+        said.append(f"the machine slept for {slept:.1f} s during the run, which paused"
                     + (": the real devices did not" if devices else ""))
     if abs(step) > STEP:
         said.append(f"the machine's wall clock was set by {step:+.1f} s during the run; times of the records do not depend "

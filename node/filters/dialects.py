@@ -51,7 +51,7 @@ def _choices(found: re.Match[str]) -> str:
 def _like(found: re.Match[str]) -> str:
     name, text = _name(found["name"]), _value(found["value"])[1:-1]
     if found["no"]:
-        return "there is no `not`; besides `!=` nothing says what is not wanted"
+        return "there is no `not`; use `!=`"
     inner = text.strip("%*")
     if re.search(r"[%*_?]", inner) or text in ("%", "*"):
         return f"there are no patterns; write `{name} prefix \"...\"`, `suffix` or `contains`" if inner else \

@@ -187,7 +187,7 @@ class _Parser:
     def _refuse(self, wanted: str) -> NoReturn:
         token = self._peek()
         found = "the text ends" if token.kind == "end" else f"found `{token.text[:40]}`"
-        cure = _HINTS.get(token.word) or f"here would do {wanted}"
+        cure = _HINTS.get(token.word) or f"expected {wanted}"
         raise _Unread(f"column {token.column}: {found}", cure)
 
 

@@ -307,7 +307,7 @@ class FieldRecords(Records):
             self._no_more_pieces(error)
 
     def _no_more_pieces(self, error: OSError) -> None:
-        say(f"{self._path}: cannot be rotated ({error.strerror}); it goes on beyond its part of the disk "
+        say(f"{self._path}: cannot be rotated ({error.strerror}); it grows beyond its part of the disk "
             "budget")
         self._budget = None
 
@@ -370,5 +370,5 @@ class Journal:
             self._file = None
 
     def _end(self, why: str) -> None:
-        say(f"{self._path}: {why}; the journal ends here, the node goes on")
+        say(f"{self._path}: {why}; the journal ends here, the node runs on")
         self.close()

@@ -155,7 +155,7 @@ class Radio:
         before, self._seen = self._seen, now
         name = self.interface
         if now is None:
-            say(f"{name} is gone; the node goes on and takes it up again when it returns")
+            say(f"{name} is gone; the node runs on and uses it again when it returns")
         elif before is None or now.number != before.number:
             try:
                 fresh = self._open()
@@ -169,7 +169,7 @@ class Radio:
             say(f"{name} is back" + (f" with the address {now.address}" if now.address else ""))
             self.warn()
         elif now.up != before.up:
-            say(f"{name} is {'up again' if now.up else 'down; the node goes on and waits for it'}")
+            say(f"{name} is {'up again' if now.up else 'down; the node runs on and waits for it'}")
         elif now.address is not None:
             say(f"{name} now has the address {now.address}")
         else:

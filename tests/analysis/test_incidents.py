@@ -45,7 +45,7 @@ NOTES = [
     "full transmit queues of radios turned away 42 frames of host h3",
     "digests found a subscription table wrong and healed it 2 times at hosts h0, h1 (5 filters added, 1 removed)",
     "the tree gave up replacing a lost link once at host h0",
-    "interfaces were not as they should: gone once at host h2",
+    "interfaces changed: gone once at host h2",
     "1,200 records could not be written at host h3: what they would tell is missing",
     "the disk took up to 1.7 s to sync at host h1: a power cut may have cost as much",
 ]

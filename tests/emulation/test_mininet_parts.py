@@ -156,7 +156,7 @@ def test_one_run_at_a_time(monkeypatch, tmp_path):
     monkeypatch.setattr(network, "LOCK", tmp_path / "lock")
     with (tmp_path / "lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        with pytest.raises(Failed, match="another run in world mininet goes on here"):
+        with pytest.raises(Failed, match="another run in world mininet is active here"):
             network._alone()
     network._alone()
 

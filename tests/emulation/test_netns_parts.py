@@ -130,7 +130,7 @@ def test_datagrams_that_a_host_takes_are_counted():
 def test_a_clock_that_was_set_and_a_machine_that_slept_are_told():
     assert clocks_said((100.0, 3.0), (100.01, 3.0), devices=True) == []
     assert clocks_said((100.0, 3.0), (130.0, 33.0), devices=False) == [
-        "the machine slept for 30.0 s during the run, which stood still meanwhile"]
+        "the machine slept for 30.0 s during the run, which paused"]
     slept, stepped = clocks_said((100.0, 3.0), (127.5, 33.0), devices=True)
     assert slept.endswith(": the real devices did not") and "was set by -2.5 s" in stepped
 

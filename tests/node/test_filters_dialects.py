@@ -34,7 +34,7 @@ NAMED = {
     "a = 1; b = 2": "joined with `and`", "a = 1 || b = 2": "subscribe once for each", "a = 1 | b = 2": "subscribe once for each",
     "a = 1 or b = 2": "subscribe once for each", "a == 1": "write `=`", "a <> 1": "write `!=`", "!a": "write `!=`",
     '{"kind": "temp"}': "this is JSON", "SELECT * FROM events": "query of SQL", "WHERE a = 1": "leave out the word",
-    "a exists and": "here would do the name of an attribute", "a exists b": "here would do `and` or the end",
+    "a exists and": "expected the name of an attribute", "a exists b": "expected `and` or the end",
     "kind = “temp”": "typographic quotes", "name matches /p.*/": "there are no patterns", "(a = 1)": "no parentheses",
 }
 

@@ -85,7 +85,7 @@ def test_what_matches(text, matches):
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("", "column 1: the text ends; here would do the name of an attribute, or `*` for all events"),
+        ("", "column 1: the text ends; expected the name of an attribute, or `*` for all events"),
         ("a == 3", "column 3: found `==`; write `=`"),
         ("a <> 3", "column 3: found `<>`; write `!=`"),
         (
@@ -98,23 +98,23 @@ def test_what_matches(text, matches):
         (
             "a = te",
             (
-                'column 5: found `te`; here would do a value: "text", a number, true, false or 0x... '
+                'column 5: found `te`; expected a value: "text", a number, true, false or 0x... '
                 '(text goes in quotes: "te")'
             ),
         ),
-        ("a =", 'column 4: the text ends; here would do a value: "text", a number, true, false or 0x...'),
+        ("a =", 'column 4: the text ends; expected a value: "text", a number, true, false or 0x...'),
         (
             "a",
-            "column 2: the text ends; here would do one of = != < <= > >= prefix suffix contains exists in",
+            "column 2: the text ends; expected one of = != < <= > >= prefix suffix contains exists in",
         ),
-        ("a = 3 b = 4", "column 7: found `b`; here would do `and` or the end"),
-        ("* and a = 3", "column 3: found `and`; here would do nothing: `*` stands alone"),
-        ("a in 3", "column 6: found `3`; here would do `[`: write the values as in [1, 2]"),
-        ("a in [1 2]", "column 9: found `2`; here would do `,` or `]`"),
-        ("a in []", 'column 7: found `]`; here would do a value: "text", a number, true, false or 0x...'),
+        ("a = 3 b = 4", "column 7: found `b`; expected `and` or the end"),
+        ("* and a = 3", "column 3: found `and`; expected nothing: `*` stands alone"),
+        ("a in 3", "column 6: found `3`; expected `[`: write the values as in [1, 2]"),
+        ("a in [1 2]", "column 9: found `2`; expected `,` or `]`"),
+        ("a in []", 'column 7: found `]`; expected a value: "text", a number, true, false or 0x...'),
         (
             "in = 3",
-            'column 1: found `in`; here would do the name of an attribute (quote it if you mean one: "in")',
+            'column 1: found `in`; expected the name of an attribute (quote it if you mean one: "in")',
         ),
         ('b = 1 and a = "x', 'column 15: this text has no closing "; write " at its end'),
         ("a = 0xabc", "column 5: `0xabc` is no bytes; write pairs of hex digits, as in 0xdeadbeef"),

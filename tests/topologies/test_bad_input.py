@@ -140,7 +140,7 @@ ONE_PROBLEM = [
     ({"run": 'duration = 60\nworld = "moon"'}, 'run.world: found "moon"; one of "sim", "netns", "hwsim" or "mininet"'),
     (
         {"run": 'duration = 60\nworld = "mininet"', "radio": 'model = "log_distance"'},
-        'radio.model: found "log_distance" in world "mininet", whose wmediumd has losses of its own; "unit_disk", or',
+        'radio.model: found "log_distance" in world "mininet", whose wmediumd has its own model of losses; "unit_disk", or',
     ),
     (
         {"run": 'duration = 60\nworld = "mininet"', "radio": "loss = 0.25"},
@@ -213,7 +213,7 @@ ONE_PROBLEM = [
         "run.window: found [10, 70]; a span within [0, 60], the run",
     ),
     ({"run": "duration = 60\nwindow = [-1, 7]"}, "run.window: found [-1, 7]; a span within [0, 60], the run"),
-    ({"hosts": 'count = 2\nnames = ["a"]'}, "hosts.count: found 2 beside 1 names; leave hosts.count out"),
+    ({"hosts": 'count = 2\nnames = ["a"]'}, "hosts.count: found 2 together with 1 names; leave hosts.count out"),
     ({"hosts": 'names = ["a", "b", "a"]'}, 'hosts.names: found "a" twice; names that differ'),
     (
         {"mobility": 'model = "random_waypoint"\narea = [3, 4]\npause = [5, 1]'},
@@ -416,7 +416,7 @@ def _with_trace(
 def test_missing_trace(tmp_path):
     (problem,) = _with_trace(tmp_path, trace="traces/gone.movements")
     assert problem.startswith("mobility.trace: ") and problem.endswith(
-        "gone.movements: no such file; check the name, a trace is looked for beside its scenario"
+        "gone.movements: no such file; check the name; the path is relative to the scenario"
     )
 
 

@@ -74,7 +74,7 @@ def begin(plan: Plan) -> None:
         if not answer or "station" not in answer:
             raise Failed((answer or {}).get("failed") or (
                 f"Mininet-WiFi has not made the stations in {patience:g} s; hosts.log has what it said" if answer == {} else
-                "Mininet-WiFi's process ended without a word; hosts.log has what it said"))
+                "Mininet-WiFi's process ended; hosts.log has its output"))
         plan.stations += plan.network.descriptors
     for host, interface in plan.ports.items():
         loop.move(host, interface, plan.stations[host])
@@ -87,7 +87,7 @@ def _alone() -> None:
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise Failed("another run in world mininet goes on here, and Mininet-WiFi serves one at a time: wait for its end, "
+        raise Failed("another run in world mininet is active here, and Mininet-WiFi serves one at a time: wait until it ends, "
                      "or use --world hwsim") from None
 
 
