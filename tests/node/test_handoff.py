@@ -10,7 +10,7 @@ import pytest
 from node import wire
 from node.config import NodeConfig
 from node.roaming.question import ALIVE_BEACONS, MOST_TRIES
-from node.roaming.session import RECENT, Session
+from node.roaming.session import RECENT, Phase, Session
 from node.station import MOST_DATAGRAMS
 from tests.node.roaming_world import APP, DEVICE, World, begun, broker_of, one, published
 
@@ -457,3 +457,43 @@ def test_an_event_that_is_merged_again_stands_among_the_latest():
         assert session.deliver(event)
     session.merge(events[:1])
     assert session.deliver(events[RECENT]) and not session.deliver(events[0]) and session.deliver(events[1])
+
+
+@pytest.mark.parametrize(("back", "phases"), [
+    (0.2, [Phase.FETCHING, Phase.TELLING, Phase.EARLY, Phase.SERVED]),  # the wait ends between ATTACH and MOVE_IN
+    (0.5, [Phase.FETCHING, Phase.TELLING, Phase.FETCHING, Phase.SERVED])])
+def test_a_device_that_comes_back_while_its_former_broker_is_asked(back, phases, monkeypatch):
+    """It is served once, whatever of its two attachments the end of the wait falls into."""
+    world, seen = begun(), []
+    enter = Session.enter
+
+    def noting(self, phase):
+        enter(self, phase)
+        seen.append((world.clock.time, phase))
+
+    monkeypatch.setattr(Session, "enter", noting)
+    world.crash(0)
+    world.hear(DEVICE, [3])
+    while not seen or seen[-1][1] is not Phase.FETCHING:
+        world.run(0.01)
+    began = seen[-1][0]
+    world.run(1.0)
+    world.sim.brokers[DEVICE].move_out()
+    world.run(began + NodeConfig().handoff_wait - back - world.clock.time)
+    world.sim.brokers[DEVICE].move_in()
+    world.run(4.0)
+    assert [phase for time, phase in seen if time >= began] == phases
+    events = published(world, 3)
+    world.run(1.0)
+    assert [name for _, name in world.delivered[DEVICE]] == events
+
+
+def test_a_device_that_leaves_is_not_attached_again_by_an_answer_that_was_late():
+    world = begun()
+    device = world.sim.brokers[DEVICE]
+    at = device._at
+    device.move_out()
+    device._hop[wire.Attached](at.broker, wire.Attached(at.nonce, at.holding.session, ""))
+    assert device.broker is None and len(world.kinds("moved_in")) == 1
+    world.run(2.0)
+    assert device.broker is None and device._at is None
