@@ -71,7 +71,7 @@ class Tally:
         self._changes: list[tuple[str, Record]] = []  # kinds of CHANGES, in order
 
     def record(self, t: float, node: int, kind: str, fields: dict) -> None:
-        """As emulation/observe.py tells it: time (s), node (-1: the world), kind and fields of records.toml."""
+        """As emulation/worlds/sim/observe.py tells it: time (s), node (-1: the world), kind and fields of records.toml."""
         self.counts[kind] += 1
         if kind in KEPT:
             self._of[kind].append((t, node, fields))

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from cli.errors import UserError
@@ -28,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _keys() -> str:
     """The keys and their defaults; nothing where help is asked for before there is an environment to import them in."""
     try:
-        from emulation.overlay import Parameters
+        from emulation.studies.overlay import Parameters
     except ModuleNotFoundError:
         return ""
     return "keys and their defaults: " + ", ".join(
@@ -37,14 +36,13 @@ def _keys() -> str:
 
 def run(args: argparse.Namespace) -> int:
     """0: done; 1: a run of the batch failed, which its file tells; 2: nothing could be started."""
-    from emulation.overlay import OverlayError
-    from emulation.overlay.batch import batch
-    from emulation.overlay.network import Storm
+    from emulation.studies.overlay import OverlayError
+    from emulation.studies.overlay.network import Storm
 
     if args.batch is not None:
         if args.out is None or args.parameters or args.json:
             raise UserError("--batch FILE goes with --out DIR, and with nothing else")
-        return run_batch(args, batch)
+        return run_batch(args, "overlay")
     if args.out is not None:
         raise UserError("--out DIR goes with --batch FILE; one run is printed, with --json all of it")
     try:
@@ -55,27 +53,35 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"{error}; a shorter duration, fewer dispatchers or a lower publish would do") from None
 
 
-def run_batch(args: argparse.Namespace, batch: Callable[[Iterable[str], Path], int]) -> int:
-    """The lines of --batch through `batch`, into --out. 0, or FAILED; UserError for what cannot be read or written."""
-    from emulation.overlay import OverlayError
+def run_batch(args: argparse.Namespace, name: str) -> int:
+    """The lines of --batch through the simulator of that name, into --out. 0, or FAILED; UserError for what cannot be read or
+    written."""
+    from emulation.studies.batch import batch
+    from emulation.studies.overlay import OverlayError
+    from emulation.studies.simulators import simulator
 
     try:
         given = args.batch if args.batch != "-" else sys.stdin.fileno() if sys.stdin else os.devnull
         with open(given, encoding="utf-8", closefd=isinstance(given, str)) as lines:
             args.out.mkdir(parents=True, exist_ok=True)
-            return FAILED if batch(lines, args.out) else 0
+            return FAILED if batch(lines, args.out, simulator(name, say)) else 0
     except OverlayError as error:
         raise UserError(f"{'standard input' if args.batch == '-' else args.batch}: {error}") from None
     except OSError as error:
         raise UserError(f"{error.filename or args.batch}: {error.strerror}") from None
 
 
+def say(note: str) -> None:
+    """What a person should know of a scenario that is run."""
+    print(f"roamcast: note: {note}", file=sys.stderr, flush=True)
+
+
 def _single(args: argparse.Namespace) -> int:
-    from emulation import overlay
+    from emulation.studies import overlay
 
     if not args.json:  # what is not installed is said before the run, not behind it
-        from analysis.reproduction.dynamic_topology import cost
-        from emulation.overlay.parameters import TREES
+        from emulation.studies.dynamic_topology import cost
+        from emulation.studies.overlay.parameters import TREES
     values = {}
     for given in args.parameters:
         key, equals, value = given.partition("=")

@@ -20,12 +20,12 @@ LINES = 20  # of progress, where the output is no terminal
 # name -> what it is, its figures, and where it stands
 EVALUATIONS = {
     "dynamic-topology": ("cugola-frey-murphy-picco-dynamic-topology, section V", "12 to 29",
-                         "analysis.reproduction.dynamic_topology", "DYNAMIC_TOPOLOGY"),
+                         "emulation.studies.dynamic_topology", "DYNAMIC_TOPOLOGY"),
     "epidemic": ("recovery by the algorithms of costa-epidemic-reliability",
-                 "loss, interval, buffer, gossip, patterns, subscribers, radio, once", "analysis.reproduction.epidemic",
+                 "loss, interval, buffer, gossip, patterns, subscribers, radio, once", "emulation.studies.epidemic",
                  "EPIDEMIC"),
     "mobile": ("the reconciliation protocols on a tree that radios repair, beside flooding", "hosts, speed, rate, interest",
-               "analysis.reproduction.mobile", "MOBILE"),
+               "emulation.studies.mobile", "MOBILE"),
 }
 
 
@@ -45,13 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                              "or everybody does, as our nodes do (default: none)")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder of one evaluation: results, drawings, page; runs that "
                         "are there are not repeated (default: reproduction/NAME)")
-    parser.add_argument("--master", metavar="URL", help="Spark master (default: embedded); it must reach DIR")
 
 
 def run(args: argparse.Namespace) -> int:
     """0: done; 1: some runs are missing, the page says which; 2: nothing could be started; 130: Ctrl-C."""
     from analysis import AnalysisError
-    from analysis.reproduction.reproduce import reproduce
+    from emulation.studies.reproduce import reproduce
 
     *_, module, name = EVALUATIONS[args.paper]
     if args.memory and args.paper != "dynamic-topology":
@@ -65,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         with _progress() as report:
             found = reproduce(evaluation, args.out or Path("reproduction") / args.paper, args.figure or (), args.seeds,
-                              args.master, readings, report)
+                              readings, report)
     except AnalysisError as error:
         raise UserError(str(error)) from None
     print(f"{found.done} runs in {time.monotonic() - began:.0f} s"

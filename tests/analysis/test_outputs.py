@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from analysis import AnalysisError, analyse, compare, means
-from analysis.reproduction.sweep import run_batch
 from analysis.summary import Summary
 from emulation.rundir import RunDirectory
 from mobility.wholefile import write_whole
@@ -191,15 +190,16 @@ def test_no_file_of_a_run_directory_runs(tmp_path, way):
     assert not marker.exists(), marker.read_text()
 
 
-def test_no_file_of_the_folder_of_a_sweep_runs(tmp_path, monkeypatch):
-    """A worker of `reproduce`, whose batches run in the folder of the results."""
+def test_no_file_of_the_folder_of_a_sweep_runs(tmp_path):
+    """A sweep that is started in the folder of its results."""
     folder = tmp_path / "results"
     folder.mkdir()
     poisoned(folder, marker := tmp_path / "ran")
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("PYTHONPATH", f"{ROOT}:")  # an empty part is the folder it starts in
-    given = {"publish": 0, "duration": 1}
-    ended, problem = run_batch(("overlay", [given], str(folder)))
-    assert (ended, problem) == (1, "") and list(folder.glob("*.json"))
+    code = ("from pathlib import Path; from emulation.studies.workers import Batch, work\n"
+            "work([Batch('overlay', [{'dispatchers': 12, 'available': 12}])], Path('.'), lambda done: None)")
+    done = subprocess.run([sys.executable, "-P", "-c", code], cwd=folder, env=ENVIRONMENT | {"PYTHONPATH": str(ROOT)},
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(next(folder.glob("*.json")).read_text().splitlines()[1])["link_messages"]
     assert not marker.exists(), marker.read_text()
-    assert json.loads(next(folder.glob("*.json")).read_text().splitlines()[1])
+

@@ -10,7 +10,7 @@ import topologies
 from analysis.constraints import matches
 from analysis.tally import Known, Tally
 from emulation import runner
-from emulation.observe import observe
+from emulation.worlds.sim.observe import observe
 from node import filters
 from node.filters.language import attributes_as_record
 

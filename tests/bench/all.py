@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 import mobility  # noqa: E402
-from emulation import overlay  # noqa: E402
+from emulation.studies import overlay  # noqa: E402
 from node import wire  # noqa: E402
 from tests.bench import bench_bonnmotion, bench_filters, bench_medium, bench_sim, bench_wire, measured  # noqa: E402
 

@@ -13,8 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from analysis.reproduction.epidemic.figures import ALGORITHMS, BASE  # noqa: E402
-from emulation import overlay  # noqa: E402
+from emulation.studies import overlay  # noqa: E402
+from emulation.studies.epidemic.figures import ALGORITHMS, BASE  # noqa: E402
 
 RUNS = [
     ("Table I, no events", {}),

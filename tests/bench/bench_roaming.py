@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 
 import topologies  # noqa: E402
 from analysis.roaming import CONTROL  # noqa: E402
-from emulation.observe import observe  # noqa: E402
+from emulation.worlds.sim.observe import observe  # noqa: E402
 
 COLUMNS, SPACING, DEVICES, SETTLED = 8, 80, 4, 15.0  # brokers a row, m, clients, s
 BROKERS = 2 * COLUMNS

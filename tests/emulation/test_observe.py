@@ -7,8 +7,8 @@ import pytest
 
 import topologies
 from emulation import runner
-from emulation.involvement import Involvement
-from emulation.observe import observe
+from emulation.worlds.sim.involvement import Involvement
+from emulation.worlds.sim.observe import observe
 
 GIVEN = {"run": {"duration": 15, "seed": 2}, "hosts": {"count": 9}, "workload": {"publish_interval": 1},
          "mobility": {"area": [300, 300], "speed": [5, 15], "pause": [0, 1]}}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 
+from emulation.studies.overlay.scripted import Script, Scripted
 from node import reconcile
 from node.clients import Clients
 from node.config import NodeConfig
@@ -19,7 +20,6 @@ from node.routing.forwarding import SubscriptionForwarding
 from node.routing.hierarchical import HierarchicalForwarding
 from node.routing.strategy import Surroundings
 from node.routing.table import SubscriptionTable
-from node.trees.scripted import Script, Scripted
 
 
 class Timer:

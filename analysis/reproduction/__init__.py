@@ -1,1 +1,0 @@
-"""Evaluations run again: a sweep, the points of its figures, verdicts on what a paper states, and a page."""

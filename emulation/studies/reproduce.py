@@ -1,0 +1,116 @@
+"""The whole way: which runs are missing, the sweep, the points, the drawings, the page.
+
+Everything is in one folder: evaluation (its name), results/ (a file a run), figure-*.csv, figure-*.svg,
+figure-*.png, verdicts.csv and reproduction.html. Starting again does only what is missing or damaged.
+"""
+from __future__ import annotations
+
+import csv
+import fcntl
+import io
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from analysis.errors import AnalysisError
+from emulation.studies import draw, page, results, sweep, tables, verdicts
+from emulation.studies.evaluation import Evaluation
+from mobility.wholefile import write_whole
+
+MOST_SEEDS = 1000  # a point; all runs are listed before the first
+
+
+class Outcome(NamedTuple):
+    page: Path
+    verdicts: list[verdicts.Verdict]
+    tables: tables.Tables
+    done: int  # runs made now
+    damaged: int  # of them because their file was damaged
+    retried: int  # of them because they had failed before
+
+
+def reproduce(evaluation: Evaluation, out: Path, figures: Iterable[int | str] = (), seeds: int = 30,
+              readings: dict | None = None,
+              report: Callable[[int, int], None] = lambda done, of: None) -> Outcome:
+    """Figures of an evaluation, all unless given, into `out`. `readings`: parameters of the simulator that are not the
+    evaluation's. `report(done, of)` hears of the runs. Raises AnalysisError, one line."""
+    chosen = _chosen(evaluation, figures)
+    if not 1 <= seeds <= MOST_SEEDS:
+        raise AnalysisError(f"seeds: found {seeds}; from 1 to {MOST_SEEDS}, and 2 at least for confidence intervals")
+    common = evaluation.readings | (readings or {})
+    if common.keys() != evaluation.readings.keys():
+        raise AnalysisError(f"{', '.join(common.keys() - evaluation.readings.keys())}: {evaluation.name} does not leave it open")
+    try:
+        with _alone(evaluation, out) as folder:
+            return _reproduce(evaluation, out, folder, chosen, seeds, common, report)
+    except OSError as error:
+        raise AnalysisError(f"{error.filename or out}: cannot be written: {error.strerror}; what is done is kept") from None
+
+
+@contextmanager
+def _alone(evaluation: Evaluation, out: Path) -> Iterator[Path]:
+    """The folder of the results. One process at a time works in `out`, for one evaluation: its file `evaluation`
+    holds the name, and is locked as long as this goes on."""
+    folder = out / "results"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (out / "evaluation").open("a+", encoding="utf-8")
+    except OSError as error:
+        raise AnalysisError(f"{error.filename}: cannot be made: {error.strerror}; give another --out") from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise AnalysisError(f"{out}: another `roamcast reproduce` works there; wait for its end, or give "
+                                "another --out") from None
+        except OSError:  # a file system that has no locks
+            pass
+        file.seek(0)
+        name = file.read(100).strip()
+        if name not in ("", evaluation.name):
+            raise AnalysisError(f"{out}: holds the evaluation {name!r}, whose page would be lost; give another --out")
+        if not name:
+            print(evaluation.name, file=file, flush=True)
+        results.tidy(folder)
+        yield folder.resolve()
+
+
+def _reproduce(evaluation: Evaluation, out: Path, folder: Path, chosen: tuple, seeds: int, common: dict,
+               report: Callable[[int, int], None]) -> Outcome:
+    panels = evaluation.of(chosen)
+    todo, damaged, failed = results.missing(folder, sweep.runs(evaluation, panels, seeds, common))
+    if todo:
+        report(0, len(todo))
+        sweep.sweep(evaluation, todo, folder, report)
+    found = tables.build(evaluation, panels, seeds, common, folder)
+    judged = _judged(evaluation, chosen, found)
+    drawings = {}
+    for panel in panels:
+        tables.write(evaluation, panel, found, out / f"figure-{panel.name.replace(' ', '-')}.csv")
+        if panel.drawn:
+            drawings[panel.name] = draw.draw(evaluation, panel, found, out)
+    lines = io.StringIO()
+    csv.writer(lines, lineterminator="\n").writerows([verdicts.Verdict._fields, *judged])
+    write_whole(out / "verdicts.csv", lines.getvalue())
+    page.write(out / "reproduction.html", evaluation, panels, drawings, judged, found, seeds, common)
+    return Outcome(out / "reproduction.html", judged, found, len(todo), damaged, failed)
+
+
+def _judged(evaluation: Evaluation, chosen: tuple, found: tables.Tables) -> list[verdicts.Verdict]:
+    """What is claimed of these figures, and of the whole as far as they tell."""
+    own, all_figures = set(map(str, chosen)), set(map(str, evaluation.figures))
+    return [one for one in verdicts.judge(evaluation.claims, found)
+            if one.figure in own or one.figure not in all_figures and (one.verdict != "unmeasured" or own == all_figures)]
+
+
+def _chosen(evaluation: Evaluation, figures: Iterable[int | str]) -> tuple[int | str, ...]:
+    """Figures as the evaluation names them."""
+    known = {str(figure): figure for figure in evaluation.figures}
+    asked = [str(figure) for figure in figures]
+    for figure in asked:
+        if figure not in known:
+            names = list(known)
+            there = f"{names[0]} to {names[-1]}" if all(map(str.isdigit, names)) else ", ".join(names)
+            raise AnalysisError(f"figure {figure}: {evaluation.place} has {there}")
+    return tuple(known[figure] for figure in asked or known)
