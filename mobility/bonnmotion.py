@@ -34,6 +34,7 @@ from mobility.textfile import (
 from mobility.trajectory import Trajectory
 
 LEAVES, RETURNS = 2.0, 1.0
+_NOTHING = np.empty(0)
 _AT_ONCE = 1 << 20  # characters of a line that are split at once; more would take memory with their words
 _DIMENSIONS = re.compile(r"\s*#\s*([23])\s*D\b", re.IGNORECASE)
 _SAYING = re.compile(r"\s*#+\s*(duration|nn|J)\s*[=:]", re.IGNORECASE)
@@ -48,8 +49,8 @@ class _Lines:
     rows: list[np.ndarray] = field(default_factory=list)  # the numbers of a line each
     numbers: list[int] = field(default_factory=list)  # of those lines in the file
     first: list[list[str]] = field(default_factory=list)  # the words of the first of them
-    singles: array = field(default_factory=lambda: array("d"))  # of a file of one number a line
-    at: array = field(default_factory=lambda: array("q"))  # their lines in the file
+    singles: array[float] = field(default_factory=lambda: array("d"))  # of a file of one number a line
+    at: array[int] = field(default_factory=lambda: array("q"))  # their lines in the file
     dimensions: set[int] = field(default_factory=set)  # that comments tell
     asides: list[str] = field(default_factory=list)  # sentences about comments
     cut: list[str] = field(default_factory=list)  # a sentence where the file may be cut off
@@ -216,7 +217,7 @@ def _nodes(path: Path, lines: _Lines, width: int) -> list[Trajectory]:
     trajectories = []
     for k, number in enumerate(lines.numbers):
         trajectories.append(_node(path, number, lines.rows[k], width))
-        lines.rows[k] = None  # a trajectory holds copies
+        lines.rows[k] = _NOTHING  # a trajectory holds copies
     return trajectories
 
 
@@ -309,8 +310,9 @@ def _disaster_area(path: Path, lines: _Lines, parameters: _Parameters) -> list[T
     return [Trajectory(node[:, 0], node[:, 1:3], _lives(node)) for node in np.split(table, borders)]
 
 
-def _lives(node: np.ndarray) -> list[tuple[float, float]]:
-    lives, since = [], -math.inf
+def _lives(node: np.ndarray) -> np.ndarray:
+    lives: list[tuple[float, float]] = []
+    since: float | None = -math.inf
     for t, status in zip(node[:, 0], node[:, 3]):
         if status == LEAVES and since is not None:
             if t > max(since, node[0, 0]):  # status 2 on the first waypoint: not there from the outset
@@ -318,7 +320,7 @@ def _lives(node: np.ndarray) -> list[tuple[float, float]]:
             since = None
         elif status == RETURNS and since is None:
             since = t
-    return lives if since is None else [*lives, (since, math.inf)]
+    return np.array(lives if since is None else [*lives, (since, math.inf)]).reshape(-1, 2)
 
 
 def _parameters(path: Path) -> _Parameters:

@@ -147,7 +147,7 @@ def _candidates(slab: _Slab, radius: float) -> np.ndarray:
     pairs = tree.query_pairs(near, output_type="ndarray")
     apart = np.linalg.norm(centre[pairs[:, 0]] - centre[pairs[:, 1]], axis=1)
     pairs = pairs[apart <= (radius + reach[pairs].sum(axis=1)) * slack]
-    return present[pairs]
+    return np.asarray(present[pairs])
 
 
 def _candidates_of(slab: _Slab, radius: float, of: np.ndarray) -> np.ndarray:
@@ -164,7 +164,7 @@ def _candidates_of(slab: _Slab, radius: float, of: np.ndarray) -> np.ndarray:
     pairs = np.sort(np.column_stack((np.repeat(sought, counts), others)), axis=1)
     pairs = np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
     apart = np.linalg.norm(slab.centre[pairs[:, 0]] - slab.centre[pairs[:, 1]], axis=1)
-    return pairs[apart <= (radius + slab.reach[pairs].sum(axis=1)) * (1 + 1e-9)]
+    return np.asarray(pairs[apart <= (radius + slab.reach[pairs].sum(axis=1)) * (1 + 1e-9)])
 
 
 def _solve(pieces: Pieces, slab: _Slab, pairs: np.ndarray, radius: float) -> np.ndarray:
@@ -199,7 +199,8 @@ def _common_spans(
         turning = _ranges(low[:, one], counts)
         meanwhile = _bisect(pieces.begin, low[pair, other], high[pair, other], pieces.begin[turning])
         found.append((pair, turning, meanwhile) if one == 0 else (pair, meanwhile, turning))
-    return tuple(np.concatenate(column) for column in zip(*found))
+    pair, p, q = (np.concatenate(column) for column in zip(*found))
+    return pair, p, q
 
 
 def _bisect(values: np.ndarray, low: np.ndarray, high: np.ndarray, wanted: np.ndarray) -> np.ndarray:
@@ -211,7 +212,8 @@ def _bisect(values: np.ndarray, low: np.ndarray, high: np.ndarray, wanted: np.nd
     return low
 
 
-def _within(offset: np.ndarray, velocity: np.ndarray, radius: float, lasts: np.ndarray):
+def _within(offset: np.ndarray, velocity: np.ndarray, radius: float,
+            lasts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """When |offset + velocity * t| <= radius for 0 <= t <= lasts: (enter, leave), enter > leave if never."""
     a = (velocity * velocity).sum(axis=1)
     b = (offset * velocity).sum(axis=1)

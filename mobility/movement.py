@@ -43,7 +43,8 @@ class Movement:
         self.lasts = lasts
         self.dimensions = max((t.points.shape[1] for t in self.trajectories), default=2)
         self._pieces: Pieces | None = None
-        self._span = (np.inf, np.inf)  # while the current pieces below hold
+        self._span = (np.inf, np.inf)  # while the current pieces hold
+        self._current = np.empty(0, dtype=np.intp)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -61,11 +62,11 @@ class Movement:
         """
         if not self._span[0] <= t < self._span[1]:
             self._seek(t)
-        return self._origin + self._velocity * (t - self._reference)
+        return np.asarray(self._origin + self._velocity * (t - self._reference))
 
     def present(self, t: float) -> np.ndarray:
         """(n,) of bool: which hosts exist at `t`."""
-        return ~np.isnan(self.positions(t)[:, 0])
+        return np.asarray(~np.isnan(self.positions(t)[:, 0]))
 
     def contacts(self, radius: float, start: float = 0.0, end: float | None = None) -> np.recarray:
         """Every contact at `radius` (m) in [start, end], as `contacts.find_contacts` says."""

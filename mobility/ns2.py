@@ -63,7 +63,7 @@ class _Script:
     nodes: dict[str, _Node] = field(default_factory=dict)
     high: bool = False  # it places nodes in z, so a setdest of four numbers is x y z speed
     switches: list[tuple[str, float, bool, int]] = field(default_factory=list)  # id, time, on, line
-    asides: Counter = field(default_factory=Counter)  # what -> lines
+    asides: Counter[str] = field(default_factory=Counter)  # what -> lines
     first_aside: dict[str, int] = field(default_factory=dict)
     twice: list[str] = field(default_factory=list)  # nodes placed a second time, elsewhere
     header: tuple[int, float | None] | None = None  # nodes, and s if told, in the header that setdest and CORE write
@@ -106,7 +106,7 @@ def _read(path: Path) -> _Script:
     script = _Script()
     for number, line in tcl.joined(path, read_lines(path, script.cut)):
         if script.header is None and (match := _HEADER.match(line)):
-            script.header = int(match[1]), match[2] and tcl.as_number(path, number, match[2])
+            script.header = int(match[1]), tcl.as_number(path, number, match[2]) if match[2] else None
         if script.area is None and (match := _AREA.match(line)):
             script.area = tcl.as_number(path, number, match[1]), tcl.as_number(path, number, match[2])
         for said in tcl.understand(path, number, line):
@@ -151,9 +151,14 @@ def _name(written: str) -> str:
     return str(int(written)) if written.isdecimal() and written.isascii() else written
 
 
-def _node(path: Path, number: int, word: str, script: _Script) -> _Node:
+def _array_and_name(word: str) -> tuple[str, str]:
     match = tcl.NODE.fullmatch(word)
-    name = _name(match[2] or match[3])
+    assert match is not None  # as tcl.understand found it
+    return match[1], match[2] or match[3]
+
+
+def _node(path: Path, number: int, word: str, script: _Script) -> _Node:
+    name = _name(_array_and_name(word)[1])
     node = script.nodes.get(name)
     if node is None:
         if len(script.nodes) == MOST_NODES:
@@ -214,7 +219,7 @@ def _remarks(script: _Script, zero_speed: str, last: float) -> list[str]:
     if script.twice:
         notes.append(f"{_some(list(dict.fromkeys(script.twice)))} placed a second time before the start: "
                      "the later line holds")
-    arrays = Counter(tcl.NODE.fullmatch(node.word)[1] for node in nodes.values())
+    arrays = Counter(_array_and_name(node.word)[0] for node in nodes.values())
     if len(arrays) > 1:
         notes.append("hosts are written as " + " and ".join(f"${array} ({n})" for array, n in arrays.items())
                      + ": all of them are hosts, by their ids")
@@ -330,7 +335,8 @@ def _drive(path: Path, node: _Node, script: _Script, dimensions: int, jump: bool
             raise TraceError(path, line, f"speed {speed:g}, with which it never arrives; 0 m/s (stop) or more")
     if target != points[-1]:
         _reach(times, points, arrival, target)
-    return Trajectory(np.array(times), np.array(points)[:, :dimensions], lives)
+    alive = () if lives is None else (np.array(lives).reshape(-1, 2),)
+    return Trajectory(np.array(times), np.array(points)[:, :dimensions], *alive)
 
 
 def _reach(

@@ -60,12 +60,13 @@ def _of_one(trajectory: Trajectory, dimensions: int) -> tuple[np.ndarray, ...]:
     return _with_absence(trajectory.lives, begin, reference, origin, velocity)
 
 
-def _with_absence(lives: np.ndarray, begin, reference, origin, velocity) -> tuple[np.ndarray, ...]:
+def _with_absence(lives: np.ndarray, begin: np.ndarray, reference: np.ndarray, origin: np.ndarray,
+                  velocity: np.ndarray) -> tuple[np.ndarray, ...]:
     """Cut the pieces at the borders of the lives and blank those outside of any."""
     borders = lives[np.isfinite(lives)]
     cuts = np.union1d(begin, borders)
     source = np.searchsorted(begin, cuts, side="right") - 1
     alive = ((lives[:, 0] <= cuts[:, None]) & (cuts[:, None] < lives[:, 1])).any(axis=1)
     end = np.concatenate((cuts[1:], [np.inf]))
-    blank = np.where(alive[:, None], origin[source], np.nan)
+    blank = np.where(np.asarray(alive)[:, None], origin[source], np.nan)
     return cuts, end, reference[source], blank, velocity[source]

@@ -12,8 +12,12 @@ import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mobility.wholefile import write_whole
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer as Buffer
 
 MOST_BYTES = 1 << 29  # of a trace, unpacked: some 20 million waypoints
 MOST_LINE = 1 << 24  # characters of one line: a week of one node's places, one a second
@@ -46,7 +50,7 @@ class _Bounded(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int:
+    def readinto(self, buffer: Buffer) -> int:
         try:
             count = self._stream.readinto(buffer)
         except (gzip.BadGzipFile, EOFError, zlib.error):

@@ -29,7 +29,8 @@ def read(path: Path | str, format: str | None = None, **options: object) -> Move
     path = Path(path)
     chosen = _format(path, format)
     try:
-        return FORMATS[chosen].read(path, **options)
+        movement: Movement = FORMATS[chosen].read(path, **options)
+        return movement
     except NotUnderstood as error:
         if found := lookalikes.of_file(path, chosen):
             raise TraceError(path, error.line, f"looks like {found[0]}; {found[1]}") from None
@@ -60,5 +61,5 @@ def _format(path: Path, format: str | None) -> str:
     known = " or ".join(f'"{name}"' for name in FORMATS)
     if not format and (found := lookalikes.of_file(path)):
         raise TraceError(path, None, f"looks like {found[0]}; {found[1]}")
-    found = f'format "{format}"' if format else "a name that does not tell the format"
-    raise TraceError(path, None, f"{found}; give {known}")
+    said = f'format "{format}"' if format else "a name that does not tell the format"
+    raise TraceError(path, None, f"{said}; give {known}")

@@ -8,6 +8,7 @@ are told apart by `lives`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -27,7 +28,7 @@ class Trajectory:
 
     times: np.ndarray
     points: np.ndarray
-    lives: np.ndarray = field(default=None)
+    lives: np.ndarray = field(default=None)  # type: ignore[arg-type]  # made an array below
 
     def __post_init__(self) -> None:
         times = np.ascontiguousarray(self.times, dtype=np.float64)
@@ -68,7 +69,7 @@ class Trajectory:
         leg = int(np.searchsorted(self.times, t, side="right")) - 1
         if leg < 0 or leg + 1 >= len(self.times):
             return np.zeros(d)
-        return (self.points[leg + 1] - self.points[leg]) / (self.times[leg + 1] - self.times[leg])
+        return np.asarray((self.points[leg + 1] - self.points[leg]) / (self.times[leg + 1] - self.times[leg]))
 
     def window(self, start: float, duration: float) -> Trajectory:
         """The `duration` seconds from `start` on, times counted from `start`."""
@@ -85,14 +86,14 @@ class Trajectory:
         lives = np.where(lives <= start, -np.inf, np.where(lives >= end, np.inf, lives - start))
         return Trajectory(times[keep], points[keep], lives)
 
-    def held(self, t: float, side: str = "right") -> np.ndarray:
+    def held(self, t: float, side: Literal["left", "right"] = "right") -> np.ndarray:
         """The position at `t` whether the host is there or not; `side` chooses at a jump."""
         leg = int(np.searchsorted(self.times, t, side=side)) - 1
         if leg < 0:
-            return self.points[0].copy()
+            return np.array(self.points[0])
         if leg + 1 >= len(self.times):
-            return self.points[-1].copy()
+            return np.array(self.points[-1])
         if t == self.times[leg + 1]:  # exactly, so that a window of a window is the same window
-            return self.points[leg + 1].copy()
+            return np.array(self.points[leg + 1])
         share = (t - self.times[leg]) / (self.times[leg + 1] - self.times[leg])
-        return self.points[leg] + share * (self.points[leg + 1] - self.points[leg])
+        return np.asarray(self.points[leg] + share * (self.points[leg + 1] - self.points[leg]))

@@ -16,6 +16,8 @@ import numpy as np
 from mobility.movement import Movement
 from mobility.trajectory import Trajectory
 
+Pair = tuple[float, float]
+
 STARTS = ("steady", "classic")
 SLOWEST = 1e-6  # m/s; slower legs take longer than numbers can tell
 MOST_WAYPOINTS = 50_000_000  # of all hosts together, to bound memory
@@ -109,7 +111,8 @@ def mean_speed(area: tuple[float, float], speed: tuple[float, float], pause: tup
     return moving_share(area, speed, pause) / mean_pace(speed)
 
 
-def _one_host(stream: random.Random, area, speed, pause, duration: float, start: str) -> Trajectory:
+def _one_host(stream: random.Random, area: Pair, speed: Pair, pause: Pair, duration: float, start: str) -> Trajectory:
+    target: Pair | None
     if start == "classic":
         place, pending, target, pace = _place(stream, area), 0.0, None, 0.0
     else:
@@ -135,7 +138,8 @@ def _one_host(stream: random.Random, area, speed, pause, duration: float, start:
     return Trajectory(np.array(times), np.array(points))
 
 
-def _steady_state(stream: random.Random, area, speed, pause):
+def _steady_state(stream: random.Random, area: Pair, speed: Pair,
+                  pause: Pair) -> tuple[Pair, float, Pair | None, float]:
     """Place, residual pause (s), and, for a host under way, where it goes and how fast (m/s)."""
     if stream.random() >= moving_share(area, speed, pause):
         # a host is met in a long pause more often: density p on [p0, p1], and at a uniform point of it
@@ -147,12 +151,12 @@ def _steady_state(stream: random.Random, area, speed, pause):
         if stream.random() * diagonal < math.dist(origin, target):
             break
     along = stream.random()
-    place = tuple(o + along * (t - o) for o, t in zip(origin, target))
+    place = origin[0] + along * (target[0] - origin[0]), origin[1] + along * (target[1] - origin[1])
     u = stream.random()  # a slow leg lasts longer: density 1/v on [v0, v1], inverted
     return place, 0.0, target, speed[1] ** u / speed[0] ** (u - 1)
 
 
-def _place(stream: random.Random, area) -> tuple[float, float]:
+def _place(stream: random.Random, area: Pair) -> Pair:
     return stream.random() * area[0], stream.random() * area[1]
 
 

@@ -27,6 +27,7 @@ from node.clients import ClientError
 from node.event import id_of
 from node.filters import FilterError, parse
 from node.ids import LinkId
+from node.roaming.device import Device
 from node.shell.locks import Held, Lock
 from node.shell.logs import Records
 
@@ -50,7 +51,7 @@ class Control:
     `serve` runs until it is cancelled, and `close` takes the socket away.
     """
 
-    def __init__(self, path: Path, broker: Broker, tick: Callable[[], object], records: Records | None = None) -> None:
+    def __init__(self, path: Path, broker: Broker | Device, tick: Callable[[], object], records: Records | None = None) -> None:
         """`records`: of the node. What a program is told, it is told when it is written there."""
         self.broker, self.tick, self.records = broker, tick, records
         self.waiting = 0  # bytes, for all programs
@@ -242,17 +243,18 @@ class _Connection:
 
     async def _settled(self, within: float) -> dict[str, Any]:
         """Wait until each tree neighbor has acknowledged all that it is told of filters."""
-        routing = getattr(self._broker, "routing", None)
-        if routing is None:
+        broker = self._broker
+        if isinstance(broker, Device):
             raise ClientError("this host is a client only: its broker takes subscriptions with it when it is attached")
+        routing = broker.routing
         asked: dict[LinkId, int] = {}
         told = False
         with trio.move_on_after(within):
             while not told:
                 for link in routing.links:
                     if link not in asked and not routing.holds_back(link):
-                        asked[link] = self._broker.links.sent_position(link)
-                told = all(link in asked and self._broker.links.acknowledged_position(link) >= asked[link]
+                        asked[link] = broker.links.sent_position(link)
+                told = all(link in asked and broker.links.acknowledged_position(link) >= asked[link]
                            for link in routing.links)
                 if not told:
                     await trio.sleep(SETTLE_POLL)

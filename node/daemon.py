@@ -88,7 +88,7 @@ def hold(files: Mapping[str, Path | None]) -> list[Lock]:
     return locks
 
 
-async def serve(port: Port, broker: Broker, control: Control | None, *others: Callable[[], Awaitable[None]],
+async def serve(port: Port, broker: Broker | Device, control: Control | None, *others: Callable[[], Awaitable[None]],
                 started: Callable[[], object] = lambda: None) -> None:
     """A node's life from its start to SIGTERM or SIGINT, which end it in order. `others` run beside it;
     `started` is called when the signals are heeded."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import mobility
 from mobility import waypoint
@@ -14,7 +14,8 @@ from node.schema import config
 from topologies.faults import LinkFault
 from topologies.motion import RandomWaypoint, Static, Trace
 from topologies.problems import line, show
-from topologies.workload import MOST_FILTERS
+from topologies.run import HostPrograms, Hosts
+from topologies.workload import MOST_FILTERS, Publish, Subscribe
 
 if TYPE_CHECKING:
     from topologies.scenario import Scenario
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 MOST_FOUND = 1000  # by one check: more would only take time and memory, twenty are told
 MOST_PLANNED = 2_000_000  # by all hosts together, to bound memory
 
+T = TypeVar("T")
 Finding = tuple[str, str, str]  # key, what was found, what would do
 
 
@@ -69,7 +71,8 @@ def _hosts(scenario: Scenario) -> Iterator[Finding]:
     for key in hosts.each:
         yield from _known(f"hosts.{key}", int(key), len(scenario.names))
     if scenario.run.world == "sim":
-        for key, table in (("hosts", hosts), *((f"hosts.{key}", table) for key, table in hosts.each.items())):
+        tables: list[tuple[str, Hosts | HostPrograms]] = [("hosts", hosts), *((f"hosts.{key}", own) for key, own in hosts.each.items())]
+        for key, table in tables:
             if table.command is not None or table.node is False:
                 found = "command" if table.command is not None else "node"
                 yield f"{key}.{found}", 'something for world "sim", which runs our node alone', 'run.world = "netns"'
@@ -89,8 +92,8 @@ def _ports(scenario: Scenario) -> Iterator[Finding]:
             found = '"permanent", but the address of the device of a host is not known'
             yield "netns.neighbors", f"{found} (hosts.{key}.interface)", '"frames"'
     twice = [name for name, times in Counter(table.interface for table in ports.values()).items() if times > 1]
-    for name in twice:
-        yield "hosts", f"interface {show(name)} for two hosts", "one device for each"
+    for interface in twice:
+        yield "hosts", f"interface {show(interface)} for two hosts", "one device for each"
 
 
 def _mobility(scenario: Scenario) -> Iterator[Finding]:
@@ -111,11 +114,13 @@ def _mobility(scenario: Scenario) -> Iterator[Finding]:
             )
         except ValueError as error:  # "parameter: found this; that would do"
             key, finding = str(error).split(": found ", 1)
-            yield f"mobility.{key}", *finding.split("; ", 1)
+            found, cure = finding.split("; ", 1)
+            yield f"mobility.{key}", found, cure
 
 
 def _trace(scenario: Scenario, trace: mobility.Movement) -> Iterator[Finding]:
     motion, names, needed = scenario.mobility, scenario.names, scenario.run.duration
+    assert isinstance(motion, Trace)
     if len(names) > len(trace):
         key = "hosts.names" if scenario.hosts.names else "hosts.count"
         yield (
@@ -251,8 +256,8 @@ def _amount(scenario: Scenario) -> Iterator[Finding]:
     most = workload.subscriptions + for_all + max(own.values(), default=0)
     if most > MOST_FILTERS:
         yield "workload.subscribe", f"up to {most} filters at one host", f"at most {MOST_FILTERS} of them, a node's limit"
-    planned = count * workload.subscriptions + sum(
-        count if row.hosts is None else len(row.hosts) for row in (*workload.subscribe, *workload.publish))
+    rows: tuple[Subscribe | Publish, ...] = (*workload.subscribe, *workload.publish)
+    planned = count * workload.subscriptions + sum(count if row.hosts is None else len(row.hosts) for row in rows)
     if planned > MOST_PLANNED:
         yield "workload", f"{planned:,} subscriptions and events to plan", f"fewer, or fewer hosts: at most {MOST_PLANNED:,}"
 
@@ -295,7 +300,8 @@ def _idle_faults(scenario: Scenario) -> Iterator[Finding]:
     who = scenario.naming.who
     for k, fault in sorted(enumerate(scenario.faults), key=lambda item: item[1].at):
         if isinstance(fault, LinkFault):
-            struck, state = frozenset(fault.link), "whole"
+            struck: object = frozenset(fault.link)
+            state = "whole"
             name = "the link " + " - ".join(who(host).removeprefix("host ") for host in fault.link)
         else:
             struck, name = fault.host, who(fault.host)
@@ -322,7 +328,7 @@ def _mininet(scenario: Scenario) -> Iterator[Finding]:
             yield f"faults[{k}].action", f'"{fault.action}" of a link in world "mininet"', other
 
 
-def _twice(values: Sequence[object]) -> object:
+def _twice(values: Sequence[T]) -> T:
     """The first of them that is there more than once."""
     times = Counter(values)
     return next(value for value in values if times[value] > 1)

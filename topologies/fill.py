@@ -27,7 +27,8 @@ def defaults(
     """Complete `tables` in place; returns problems that the schema will not see, and the tables that they spoil."""
     run = _table(tables, "run")
     run.setdefault("name", one_line(path.stem)[:64] or "scenario")
-    duration, warm_up, deadline = run.get("duration"), run.get("warm_up", 0.0), run.get("deadline", 10.0)
+    duration: Any = run.get("duration")
+    warm_up, deadline = run.get("warm_up", 0.0), run.get("deadline", 10.0)
     if "window" not in run:
         numbers = all(type(value) in (int, float) and abs(value) <= MOST for value in (duration, warm_up, deadline))
         run["window"] = [float(warm_up), float(duration - deadline)] if numbers else [0.0, 0.0]
@@ -53,7 +54,7 @@ def _table(tables: Tables, name: str) -> Tables:
     return table if isinstance(table, dict) else {}
 
 
-def _hosts(path: Path, tables: Tables, read_trace: Callable) -> list[str]:
+def _hosts(path: Path, tables: Tables, read_trace: Callable[[dict[str, Any]], mobility.Movement]) -> list[str]:
     """Count and names from the places or the trace, where the file does not give them."""
     hosts, motion = _table(tables, "hosts"), _table(tables, "mobility")
     own = [key for key, value in hosts.items() if isinstance(value, dict)]
@@ -127,7 +128,7 @@ def _ids(path: Path, tables: Tables) -> tuple[list[str], set[str]]:
     problems: list[str] = []
     broken: set[str] = set()
 
-    def resolve(value: Any, place: tuple, by: Callable[[Any], int] = naming.host) -> Any:
+    def resolve(value: Any, place: tuple[Any, ...], by: Callable[[Any], int] = naming.host) -> Any:
         if not isinstance(value, str) and type(value) is not int:
             return value
         if len(problems) >= MOST_TOLD:  # enough was found to say, and each more takes a search among all names
@@ -171,10 +172,10 @@ def naming_of(hosts: Tables) -> Naming:
     return Naming(names if sound else None, count if type(count) is int else 0, numbers if isinstance(numbers, str) else None)
 
 
-def _naming(tables: Tables) -> list[tuple[tuple, Tables, tuple[str, ...]]]:
+def _naming(tables: Tables) -> list[tuple[tuple[Any, ...], Tables, tuple[str, ...]]]:
     """Every table that names hosts, with its place and the keys that do."""
     workload, radio = _table(tables, "workload"), _table(tables, "radio")
-    found: list[tuple[tuple, Tables, tuple[str, ...]]] = [(("workload",), workload, ("roam",))]
+    found: list[tuple[tuple[Any, ...], Tables, tuple[str, ...]]] = [(("workload",), workload, ("roam",))]
     for place, rows, keys in (
         (("workload", "subscribe"), workload.get("subscribe"), ("hosts",)),
         (("workload", "publish"), workload.get("publish"), ("hosts",)),

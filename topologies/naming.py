@@ -71,7 +71,7 @@ class Naming:
         """Where names are numbers or end in them: an example of one that is not its host's id."""
         number = next((name for name, host in self._ids.items() if _is_number(name) and name != str(host)), None)
         if number is None:
-            number = self.names[next(self._by_end[host] for host in self._by_end if self.taken_for(host) is not None)]
+            number = (self.names or [])[next(self._by_end[host] for host in self._by_end if self.taken_for(host) is not None)]
         return f'host "{number}" has the id {self._ids[number]}'
 
     @cached_property
@@ -84,9 +84,10 @@ class Naming:
         """The id, unless it could be meant as the number at the end of another host's name. Raises NoHost."""
         if (other := self.taken_for(host)) is None:
             return host
+        names = self.names or []
         raise NoHost(
-            f'{host}, which is the id of host "{self.names[host]}" and the number in the name of host "{self.names[other]}"',
-            f'"{self.names[other]}" or "{self.names[host]}", whichever is meant{cure}')
+            f'{host}, which is the id of host "{names[host]}" and the number in the name of host "{names[other]}"',
+            f'"{names[other]}" or "{names[host]}", whichever is meant{cure}')
 
     def _by_text(self, text: str) -> int:
         if text in self._ids:
@@ -102,7 +103,7 @@ class Naming:
     def _say_which(self, value: int) -> str:
         """How to say which host is meant by a number."""
         ways = [f'"{value}" in quotes for the host of that name'] if str(value) in self._ids else []
-        if 0 <= value < self.count:
+        if self.names is not None and 0 <= value < self.count:
             ways.append(f'"{self.names[value]}" for the one with that id')
         return " or ".join([*ways, 'hosts.numbers = "names" or "ids", which says it of all numbers'])
 

@@ -24,7 +24,7 @@ def _field(key: config.Key) -> tuple[Any, Any]:
 
 
 if TYPE_CHECKING:
-    class Node(Section, Keys):  # type: ignore[misc]  # frozen too, which mypy does not see
+    class Node(Section, Keys):
         """The table [node]."""
 else:
     Node = create_model("Node", __base__=Section, __module__=__name__, __doc__="The table [node].",

@@ -17,14 +17,15 @@ from pathlib import Path
 import numpy as np
 from scipy.spatial import cKDTree
 
-from mobility import Movement, TooDense, TraceError, waypoint
+from mobility import Movement, TooDense, TraceError, Trajectory, waypoint
 from mobility.contacts import effort
 from topologies import idle, replay
 from topologies.faults import HostFault, LinkFault
 from topologies.motion import RandomWaypoint, Static, Trace
 from topologies.problems import one_line, show
-from topologies.radio import LogDistanceRadio
+from topologies.radio import LogDistanceRadio, UnitDiskRadio
 from topologies.scenario import Scenario
+from topologies.workload import Publish, Subscribe
 
 MOST_APART = 0.1  # share of the base rate's range by which the data rate's may be shorter without a word
 MOST_ALIKE = 3  # notes of one kind that are told one by one
@@ -74,10 +75,10 @@ def named(scenario: Scenario, hosts: Iterable[int]) -> str:
 def half_range(radio: LogDistanceRadio, sensitivity: float) -> float:
     """m within which more than half of the frames are received, over all shadowing and fading."""
     margin = radio.tx_power - radio.reference_loss - sensitivity
-    return radio.reference_distance * 10.0 ** (max(margin, 0.0) / (10.0 * radio.exponent))
+    return float(radio.reference_distance * 10.0 ** (max(margin, 0.0) / (10.0 * radio.exponent)))
 
 
-def farthest(radio: object) -> tuple[float, str]:
+def farthest(radio: UnitDiskRadio | LogDistanceRadio) -> tuple[float, str]:
     """m beyond which next to no frame is received, and how to say it."""
     if not isinstance(radio, LogDistanceRadio):
         return radio.range, f"radio.range = {radio.range:g} m"
@@ -183,7 +184,8 @@ def _hosts(scenario: Scenario) -> Iterator[str]:
 def _plans(scenario: Scenario) -> bool:
     """Whether the workload says something that is for all hosts."""
     workload = scenario.workload
-    return workload.kinds > 0 or any(row.hosts is None for row in (*workload.subscribe, *workload.publish))
+    rows: tuple[Subscribe | Publish, ...] = (*workload.subscribe, *workload.publish)
+    return workload.kinds > 0 or any(row.hosts is None for row in rows)
 
 
 def _places(scenario: Scenario) -> Iterator[str]:
@@ -192,9 +194,9 @@ def _places(scenario: Scenario) -> Iterator[str]:
     radio = scenario.radio
     if isinstance(motion, RandomWaypoint) and len(scenario.names) > 1:
         disk = not isinstance(radio, LogDistanceRadio)
-        reach = radio.range if disk else half_range(radio, radio.sensitivity)
+        reach = half_range(radio, radio.sensitivity) if isinstance(radio, LogDistanceRadio) else radio.range
         near = (len(scenario.names) - 1) * math.pi * reach ** 2 / (motion.area[0] * motion.area[1])
-        mute = not disk and radio.tx_power - radio.reference_loss < radio.sensitivity  # which is told by itself
+        mute = isinstance(radio, LogDistanceRadio) and radio.tx_power - radio.reference_loss < radio.sensitivity  # which is told by itself
         if near < FEWEST and not mute:
             yield (f"{'radio.range' if disk else 'radio'}: {reach:.5g} m in an area of {motion.area[0]:g} m x {motion.area[1]:g} m gives a host "
                    f"{near:.2g} neighbors on average")
@@ -287,11 +289,11 @@ def _apart(scenario: Scenario) -> Iterator[str]:
 
 def _trace(scenario: Scenario) -> Iterator[str]:
     """What of a trace is left out, or cannot be as it is there."""
-    trace = scenario.trace()
-    if trace is None:
+    trace, motion = scenario.trace(), scenario.mobility
+    if trace is None or not isinstance(motion, Trace):
         return
     count = len(scenario.names)
-    start, end = scenario.mobility.start, scenario.mobility.start + scenario.run.duration
+    start, end = motion.start, motion.start + scenario.run.duration
     absent = [host for host, way in enumerate(trace.trajectories[:count]) if not way.always_present]
     never = [host for host in absent if _never_there(trace.trajectories[host], start, end)]
     if never:
@@ -302,7 +304,7 @@ def _trace(scenario: Scenario) -> Iterator[str]:
                 yield f"faults[{k}]: strikes {scenario.naming.who(host)} at {fault.at:g} s, when it is absent in the trace"
 
 
-def _never_there(way, start: float, end: float) -> bool:
+def _never_there(way: Trajectory, start: float, end: float) -> bool:
     """Whether a trajectory has no place in a span: at its waypoints within, and at both ends."""
     times = [start, end, *(float(t) for t in way.times if start <= t <= end)]
     return not any(way.present(t) for t in times)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import json
 import typing
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
@@ -91,7 +92,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"known: {', '.join(shown)}{more}"
 
 
-def _tell(path: Path | str, problem: dict, schema: type[BaseModel]) -> str:
+def _tell(path: Path | str, problem: Mapping[str, Any], schema: type[BaseModel]) -> str:
     kind, context, found = problem["type"], problem.get("ctx", {}), show(problem["input"])
     key = key_text(problem["loc"]).replace("hosts.each.", "hosts.")
     if kind == "extra_forbidden":
@@ -113,7 +114,7 @@ def _tell(path: Path | str, problem: dict, schema: type[BaseModel]) -> str:
     return line(path, key, found, _cure(kind, context))
 
 
-def _cure(kind: str, context: dict) -> str:
+def _cure(kind: str, context: Mapping[str, Any]) -> str:
     bounds = {
         "greater_than": ("gt", "above {}"),
         "greater_than_equal": ("ge", "{} or more"),
@@ -142,7 +143,7 @@ def _cure(kind: str, context: dict) -> str:
     return "something that fits; see docs/scenario.md"
 
 
-def _unknown(place: tuple, schema: type[BaseModel]) -> str:
+def _unknown(place: tuple[Any, ...], schema: type[BaseModel]) -> str:
     model = _model_at(place[:-1], schema)
     if place[-1] == "model" and "<trace>" in place:
         return "a trace and a model exclude each other, take one of them out"
@@ -155,7 +156,7 @@ def _unknown(place: tuple, schema: type[BaseModel]) -> str:
     return nearest(str(place[-1]), [field.alias or name for name, field in model.model_fields.items()])
 
 
-def _description(place: tuple, schema: type[BaseModel]) -> str:
+def _description(place: tuple[Any, ...], schema: type[BaseModel]) -> str:
     model = _model_at(place[:-1], schema)
     for name, field in model.model_fields.items():
         if place[-1] in (name, field.alias):
@@ -171,12 +172,12 @@ def _words(annotation: object) -> str:
     return f"{', '.join(words[:-1])} or {words[-1]}: " if len(words) > 1 else f"{words[0]}: "
 
 
-def _model_at(place: tuple, schema: type[BaseModel]) -> type[BaseModel]:
+def _model_at(place: tuple[Any, ...], schema: type[BaseModel]) -> type[BaseModel]:
     """The section that stands at a place of pydantic's; tags of unions are written <tag>."""
     return _models_at(place, schema)[0]
 
 
-def _models_at(place: tuple, schema: type[BaseModel]) -> list[type[BaseModel]]:
+def _models_at(place: tuple[Any, ...], schema: type[BaseModel]) -> list[type[BaseModel]]:
     """All sections that may stand there, if the place does not hold the tag that tells which."""
     candidates = [schema]
     for part in place:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mobility import Movement, TraceError
+from mobility import Movement, TraceError, Trajectory
 from topologies.motion import Trace
 from topologies.problems import one_line, show
 from topologies.run import NAME, Run
@@ -31,6 +31,7 @@ def remarks(scenario: Scenario) -> Iterator[str]:
         return
     try:
         whole, replayed = scenario.trace(), scenario.movement()
+        assert whole is not None  # as it replays a trace
     except TraceError:  # it was there when the scenario was checked; who starts the run will be told
         return
     yield from (f"mobility.trace: {one_line(note)}" for note in whole.notes)
@@ -75,7 +76,7 @@ def _times(whole: Movement, start: float, end: float) -> Iterator[str]:
                "begins there")
 
 
-def _moving(trajectory) -> tuple[float, float] | None:
+def _moving(trajectory: Trajectory) -> tuple[float, float] | None:
     """From when to when a host moves at all (s); None for one that does not."""
     steps = np.flatnonzero((trajectory.points[1:] != trajectory.points[:-1]).any(axis=1))
     return (float(trajectory.times[steps[0]]), float(trajectory.times[steps[-1] + 1])) if len(steps) else None

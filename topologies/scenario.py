@@ -21,6 +21,7 @@ import tomli_w
 from pydantic import Field, TypeAdapter, ValidationError
 
 import mobility
+from mobility import Movement
 from topologies import check, fill, inexact
 from topologies.faults import Fault, Faults, HostFault, LinkFault
 from topologies.motion import Mobility, RandomWaypoint, Static, Trace, reader_options
@@ -89,11 +90,11 @@ class Scenario(Section):
         """By which names and ids a person may mean a host of this scenario."""
         return Naming(self.hosts.names, len(self.names), self.hosts.numbers)
 
-    def trace(self) -> mobility.Movement | None:
+    def trace(self) -> Movement | None:
         """The whole trace that is replayed, all its hosts; None without one. Raises mobility.TraceError."""
         return _trace_of(self.mobility.model_dump()) if isinstance(self.mobility, Trace) else None
 
-    def movement(self) -> mobility.Movement:
+    def movement(self) -> Movement:
         """Where the hosts of this run are from 0 to its duration, whatever it comes from.
 
         The same movement again from a trace of it that was written (BonnMotion, bit by bit).
@@ -101,7 +102,7 @@ class Scenario(Section):
         """
         motion, names, duration = self.mobility, self.names, self.run.duration
         if isinstance(motion, Trace):
-            return self.trace().first(len(names), names).window(motion.start, duration)
+            return _trace_of(motion.model_dump()).first(len(names), names).window(motion.start, duration)
         if isinstance(motion, Static):
             parts = [mobility.Trajectory(np.zeros(1), np.array([place])) for place in motion.positions]
             return mobility.Movement(names, parts, duration)
@@ -176,7 +177,7 @@ def _sound_part(tables: Mapping[str, Any], broken: set[str]) -> Scenario:
         if name in broken:
             continue
         if name in tables:
-            kind = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+            kind: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
             sound[name] = TypeAdapter(kind).validate_python(tables[name])
         else:
             sound[name] = field.get_default(call_default_factory=True)

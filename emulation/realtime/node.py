@@ -150,7 +150,7 @@ class _Counts:
 class _Client:
     """The host's client: the same plan as in `sim`, from the same random streams, at the clock's times."""
 
-    def __init__(self, plan: Plan, host: int, port: daemon.Port, broker: Broker,
+    def __init__(self, plan: Plan, host: int, port: daemon.Port, broker: Broker | Device,
                  journal: Journal | None) -> None:
         self._host, self._port, self._broker, self._journal = host, port, broker, journal
         self._tally = plan.nodes[host]

@@ -17,8 +17,9 @@ import contextlib
 import json
 import os
 import time
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 import trio
 
@@ -89,7 +90,7 @@ class Records:
         self.kept = path is not None  # whether there is a file at all
         self._node = node
         self._waiting: list[str] = []
-        self._file = None
+        self._file: FileIO | None = None
         self._wanted = trio.Event()  # somebody waits for the next sync
         self._next = _Sync()
         if path is not None:
@@ -99,6 +100,11 @@ class Records:
                 self._cut_torn_line()
             except OSError as error:
                 raise DaemonError(f"{path}: {error.strerror}; choose another path for --records") from None
+
+    @property
+    def _disk(self) -> FileIO:
+        assert self._file is not None  # lines are kept
+        return self._file
 
     def append(self, t: float, kind: str, fields: dict[str, object]) -> None:
         if self._file is not None:
@@ -146,7 +152,7 @@ class Records:
 
     def _sync_file(self) -> bool:
         try:
-            os.fsync(self._file.fileno())
+            os.fsync(self._disk.fileno())
         except OSError:
             return False
         return True
@@ -159,31 +165,31 @@ class Records:
     def _write(self, lines: list[str]) -> bool:
         """Whether they are written; with an error none of them is."""
         data = ("\n".join(lines) + "\n").encode("utf-8", "replace")
-        whole = os.fstat(self._file.fileno()).st_size
+        whole = os.fstat(self._disk.fileno()).st_size
         try:
             while data:
-                data = data[self._file.write(data):]
+                data = data[self._disk.write(data):]
         except OSError as error:
             if not self.lost:
-                say(f"{self._file.name}: {error.strerror}; records are lost until that is mended")
+                say(f"{self._disk.name}: {error.strerror}; records are lost until that is mended")
             self.lost += len(lines)
             with contextlib.suppress(OSError):  # no half a line before the next good one
-                self._file.truncate(whole)
+                self._disk.truncate(whole)
             return False
         return True
 
     def _cut_torn_line(self) -> None:
         """What an earlier life was cut off in the middle of would spoil the line that comes after it."""
-        end = size = self._file.seek(0, os.SEEK_END)
+        end = size = self._disk.seek(0, os.SEEK_END)
         while end > 0:
             start = max(end - 65536, 0)
-            self._file.seek(start)
-            if (at := self._file.read(end - start).rfind(b"\n")) >= 0:
+            self._disk.seek(start)
+            if (at := self._disk.read(end - start).rfind(b"\n")) >= 0:
                 end = start + at + 1
                 break
             end = start
         if end < size:
-            self._file.truncate(end)
+            self._disk.truncate(end)
 
 
 class FieldRecords(Records):
@@ -191,17 +197,17 @@ class FieldRecords(Records):
 
     def __init__(self, path: Path | None, node: NodeId, budget: int | None, journal: Journal | None) -> None:
         super().__init__(path, node)
-        self._path, self._budget, self._journal = path, budget, journal
-        self._standing: dict[tuple, str] = {}
+        self._path, self._budget, self._journal = path or Path(), budget, journal  # there is no file without a path
+        self._standing: dict[tuple[object, ...], str] = {}
         self._told = 0  # of the records lost
         self._now = 0.0
         self._synced = True  # nothing was written since
         self._carried = 0  # bytes at the head of this piece that its predecessor holds too
-        self._sync = self._file is not None and path.is_file()  # until it fails
+        self._sync = self._file is not None and self._path.is_file()  # until it fails
         self._slow = False
-        if self._file is not None and path.is_file():
+        if self._sync:
             with contextlib.suppress(OSError):
-                sync_folder(path.parent)
+                sync_folder(self._path.parent)
 
     def append(self, t: float, kind: str, fields: dict[str, object]) -> None:
         super().append(t, kind, fields)
@@ -267,7 +273,7 @@ class FieldRecords(Records):
     def _sync_file(self) -> bool:
         self._synced = True  # what is written meanwhile says otherwise
         try:
-            os.fsync(self._file.fileno())
+            os.fsync(self._disk.fileno())
         except OSError as error:
             self._sync = self._synced = False
             say(f"{self._path}: cannot be synced ({error.strerror}); a power cut may cost more than the last "
@@ -275,7 +281,7 @@ class FieldRecords(Records):
         return self._sync
 
     def _size(self) -> int:
-        return os.fstat(self._file.fileno()).st_size if self._file is not None and self._path.is_file() else 0
+        return os.fstat(self._disk.fileno()).st_size if self._file is not None and self._path.is_file() else 0
 
     def _line(self, kind: str, t: float, **fields: object) -> str:
         line = {"t": round(t, 6), "node": self._node, "kind": kind, **fields}
@@ -300,8 +306,10 @@ class FieldRecords(Records):
 
     def _make_room(self) -> None:
         """Remove what the budget has no room for."""
+        if (budget := self._budget) is None:
+            return
         try:
-            shrink(self._path, self._budget - self._budget // PIECES, self._size())
+            shrink(self._path, budget - budget // PIECES, self._size())
             sync_folder(self._path.parent)
         except OSError as error:
             self._no_more_pieces(error)
@@ -324,7 +332,7 @@ class Journal:
             if budget is not None and path.is_file() and path.stat().st_size:
                 rotate(path)
                 shrink(path, budget // 2, 0)  # this life has at least half
-            self._file = open_journal(path)
+            self._file: TextIO | None = open_journal(path)
             with contextlib.suppress(OSError):
                 sync_folder(path.parent)
         except OSError as error:
@@ -348,7 +356,7 @@ class Journal:
             self._file.write(text)
             self.synced = False
         except OSError as error:
-            self._end(error.strerror)
+            self._end(error.strerror or str(error))
 
     @property
     def ended(self) -> bool:

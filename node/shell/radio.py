@@ -9,6 +9,7 @@ import errno
 import socket
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import Protocol
 
 import trio
 
@@ -26,6 +27,16 @@ ECHOES = 64  # broadcasts of ours of which the kernel may still bring us the ech
 SAMPLE = 32  # one datagram in so many is recorded by who sends and who hears it: it aligns their clocks
 
 _HEADER = schema.header().layout
+
+
+class Ticking(Protocol):
+    def tick(self) -> float:
+        """Time moves on, as before each input."""
+
+
+class Receiver(Protocol):
+    def datagram_received(self, datagram: bytes, /) -> None:
+        """What the radio heard."""
 
 
 class Radio:
@@ -88,7 +99,7 @@ class Radio:
         except trio.ClosedResourceError:
             pass
 
-    def read(self, port, broker) -> bool:
+    def read(self, port: Ticking, broker: Receiver) -> bool:
         """Hand the datagrams that have come to the broker, but for the echoes of our own broadcasts. False after
         an error that an earlier datagram met on its way, or when the interface went down."""
         for _ in range(BATCH):
@@ -181,7 +192,7 @@ class Radio:
         """Use the addresses that there are; without one the last stays, and sending fails by itself."""
         if seen is not None and seen.address is not None:
             self.address = seen.address
-            self.broadcast_address = self._broadcast or seen.broadcast
+            self.broadcast_address = self._broadcast or seen.broadcast or ""  # which _check has seen
             # flow and link, behind address and port
             self._scope = (0, seen.number) if self._family == "ipv6" else ()
 

@@ -14,6 +14,7 @@ import logging
 import os
 import socket
 import sys
+from typing import Any
 
 LONGEST = 1 << 18  # bytes of a message
 INTERFACE = "wlan0"
@@ -23,7 +24,7 @@ class Failed(Exception):
     """str() is one sentence."""
 
 
-def build(order):
+def build(order: dict[str, Any]) -> list[tuple[Any, Any]]:
     """The stations, joined or about to: [(station, its ad hoc link)]."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)  # or Mininet-WiFi writes a file into /tmp
     try:
@@ -54,7 +55,7 @@ def build(order):
     return list(zip(stations, links))
 
 
-def move(stations, places):
+def move(stations: list[tuple[Any, Any]], places: list[tuple[int, float, float, float]]) -> None:
     """Tell wmediumd where stations are. Raises Failed."""
     from mn_wifi.wmediumdConnector import w_server
 
@@ -72,7 +73,7 @@ def move(stations, places):
             raise Failed(f"wmediumd does not take a position ({error})") from None
 
 
-def switch(stations, number, on):
+def switch(stations: list[tuple[Any, Any]], number: int, on: bool) -> None:
     """A station's radio on, joined again, or off."""
     station, link = stations[number]
     if on:
@@ -81,7 +82,7 @@ def switch(stations, number, on):
         station.cmd(f"ip link set {INTERFACE} down")
 
 
-def serve(channel):
+def serve(channel: socket.socket) -> None:
     stations = build(json.loads(channel.recv(LONGEST).decode()))
     for number, (station, _) in enumerate(stations):
         space = os.open(f"/proc/{station.pid}/ns/net", os.O_RDONLY)
@@ -102,7 +103,7 @@ def serve(channel):
         channel.send(json.dumps({"done": order.get("radio")}).encode())
 
 
-def main(descriptor):
+def main(descriptor: int) -> None:
     channel = socket.socket(fileno=descriptor)
     channel.set_inheritable(False)
     os.dup2(2, 1)  # what Mininet-WiFi prints goes to the log
