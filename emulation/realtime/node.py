@@ -162,7 +162,7 @@ class _Client:
                                   self._of, only=[host], counts=_Counts(self._tally))
         self._clock.run(max(port.tick(), 0.0))  # what was to happen while the host was down
 
-    def _of(self, host: int) -> Broker | None:
+    def _of(self, host: int) -> Broker | Device | None:
         return self._broker if self._up else None
 
     def start(self) -> None:
