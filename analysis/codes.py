@@ -51,6 +51,8 @@ DROPPED = {
     "stale_beacon": "an older beacon of the leader than the one known",
     "late": "the answer to a request that is over",
     "unasked": "the answer to a request that was not made, or for a link that is not known",
+    "many_offers": "another crossing to a neighboring tree, beyond those that a leader weighs at once",
+    "many_replies": "another way to a new link, beyond those that a seeking node weighs at once",
     "digest": "gossip or a request that names more events than a message may",
     "flooded": "gossip, requests or answers beyond what a node handles in a gossip interval",
     "not_repeated": "an event of a flood beyond the limits of hops or of what waits to be repeated",

@@ -1,6 +1,7 @@
 """The log files of a run as tables: one Spark job reads them, writes `tables/KIND.parquet` and hands back what is small."""
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -33,11 +34,14 @@ class Ingest(NamedTuple):
     astray: dict[str, list[int]]  # file -> nodes not its own, whose lines in it were left out
     strayed: int  # those lines
     back: dict[str, int]  # file -> how often its times step back
+    holes: dict[int, tuple[int, float]]  # node -> how often its reports on traffic pause too long, and how long (s) at most
+    odd: dict[str, int]  # how fields are not those of their kind, as "KIND has FIELD" -> in how many records
 
 
-def ingest(context: SparkContext, logs: Sequence[Path], out: Path) -> Ingest:
+def ingest(context: SparkContext, logs: Sequence[Path], out: Path, pause: float = math.inf) -> Ingest:
     """Read log files, named N.jsonl by their node or world.jsonl, and write `out`/KIND.parquet for each kind met.
 
+    `pause`: s between two reports of a host on its traffic, of more than which it is told.
     One job. Each task writes its part of every table; nothing of the lines goes through Java. Raises AnalysisError.
     """
     for path in logs:
@@ -46,7 +50,7 @@ def ingest(context: SparkContext, logs: Sequence[Path], out: Path) -> Ingest:
     tasks = _portions(logs, context.defaultParallelism)
     folder = str(out.resolve())
     handed = (context.parallelize(tasks, len(tasks))
-              .mapPartitionsWithIndex(lambda part, own: [gather(part, pieces, folder) for pieces in own]).collect()
+              .mapPartitionsWithIndex(lambda part, own: [gather(part, pieces, folder, pause) for pieces in own]).collect()
               if tasks else [])
     return _put_together(handed, sum(map(_torn, logs)))
 
@@ -83,10 +87,12 @@ def _put_together(handed: list[dict[str, pa.Table]], torn: int) -> Ingest:
     segments = whole("segments", pa.schema([("node", pa.int64()), ("block", pa.int64()), ("row", pa.int64()), ("last", pa.float64())]))
     segments["line"] = list(zip(segments.pop("block"), segments.pop("row"), strict=True))
     found = whole("found", pa.schema([("kind", pa.string()), ("node", pa.int64()), ("owner", pa.int64()), ("astray", pa.bool_()),
-                                      ("n", pa.int64()), ("last", pa.float64()), ("back", pa.int64())]))
+                                      ("n", pa.int64()), ("last", pa.float64()), ("back", pa.int64()), ("holes", pa.int64()),
+                                      ("hole", pa.float64())]))
     found["file"] = [records.WORLD if owner < 0 else f"{owner}.jsonl" for owner in found["owner"]]
     good, astray = found[found["kind"].notna()], found[found["astray"]]
     bad = found[found["kind"].isna() & ~found["astray"]]
+    odd = whole("odd", pa.schema([("what", pa.string()), ("n", pa.int64())]))
     totals = good.groupby("kind")["n"].sum()
     nodes = {int(node) for node in good["node"] if node >= 0}
     by_kind = good.groupby("kind")["node"].agg(lambda told: set(map(int, told)))
@@ -97,7 +103,9 @@ def _put_together(handed: list[dict[str, pa.Table]], torn: int) -> Ingest:
         {int(node): float(last) for node, last in good.groupby("node")["last"].max().items()},
         {kind: sorted(nodes - by_kind.get(kind, set())) for kind in known},
         {file: sorted({int(node) for node in of["node"]}) for file, of in astray.groupby("file")},
-        int(astray["n"].sum()), _sums(found[found["back"] > 0], "back"))
+        int(astray["n"].sum()), _sums(found[found["back"] > 0], "back"),
+        {int(node): (int(of["holes"].sum()), float(of["hole"].max())) for node, of in good[good["holes"] > 0].groupby("node")},
+        {what: int(n) for what, n in odd.groupby("what")["n"].sum().items()})
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:

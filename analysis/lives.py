@@ -6,11 +6,14 @@ that tells of its hosts (`host_up`, `host_down`) knows better, as long as it liv
 """
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 
 from analysis.ingest import Ingest
 from analysis.run import Run, some
 
+HOLE = 3.0  # of these intervals between two such reports: some are missing, or the host stood still
 QUIET = 2.0  # intervals of its reports on traffic that a living node may be without a record, with some to spare
 CUT = ["node", "epoch", "t", "back"]
 
@@ -67,15 +70,34 @@ def notes(run: Run, cut: pd.DataFrame) -> list[str]:
 def unheard(run: Run, found: Ingest, lives: pd.DataFrame, cut: pd.DataFrame) -> list[str]:
     """Notes on hosts that lived on, as the world or the run's end in order tells, and whose records break off before: of a
     file that was cut. `lives`: `node`, `up`, `down`. `run` has its end."""
-    reporting = set(found.nodes) - set(found.untold.get("traffic", ()))  # each `traffic_interval`, as long as they live
+    if run.treeless:
+        return []  # without beacons a host may have nothing to report
+    reporting = set(found.nodes) - set(found.untold.get("traffic", ())) - set(run.roaming)
     ended = lives.groupby("node")["down"].max().to_dict()
     told = [f"host {host}'s records end at {found.lasts[host]:.1f} s of {ended[host]:.1f} s"
             for host in sorted(reporting - set(cut["node"])) if found.lasts[host] < min(ended.get(host, 0.0), run.ended) - _quiet(run)]
-    return [f"records break off of hosts that lived on ({len(told)}): {some(told)}; what they received and sent after that is not "
+    notes = [f"records break off of hosts that lived on ({len(told)}): {some(told)}; what they received and sent after that is not "
             "known, and counts as lost or as never sent"] if told else []
+    holes = [f"host {host} ({times} times, {longest:.1f} s at most)" for host, (times, longest) in sorted(found.holes.items())
+             if host in reporting]
+    if holes:
+        notes.append(f"hosts that reported on their traffic before and after told nothing for a while: {some(holes)}; they stood still, "
+                     "or a part of their records is missing, and what they did then is not known")
+    return notes
+
+
+def pause(run: Run) -> float:
+    """s between two reports of a host on its traffic beyond which some are missing."""
+    return math.inf if run.world == "field" else HOLE * _interval(run) + 1.0  # of a field `roamcast collect` has looked
 
 
 def _quiet(run: Run) -> float:
     """s that a living node may be without a record at the end."""
-    interval = run.scenario.get("node", {}).get("traffic_interval")
-    return QUIET * (interval if isinstance(interval, int | float) and 0 < interval <= 3600 else 1.0)
+    return QUIET * _interval(run)
+
+
+def _interval(run: Run) -> float:
+    """s between two reports of a host: it has something to report when it has sent a beacon."""
+    node = run.scenario.get("node", {})
+    given = [node.get(key) for key in ("traffic_interval", "hello_interval")]
+    return max([float(value) for value in given if isinstance(value, int | float) and 0 < value <= 3600], default=1.0)

@@ -20,6 +20,7 @@ from analysis.records import Lines, Parsed
 
 BLOCK = 8 << 20  # bytes of lines that are parsed at once
 LONGEST = 16 << 20  # bytes of a line; what goes on for longer is no record
+MARKS = ("traffic", "node_started")  # records of a host that lives
 STEP = 1.0  # s; times in a file that step back by more are told
 # Kinds of which the driver needs every record, and which of their fields.
 KEPT = {
@@ -50,16 +51,20 @@ class Piece(NamedTuple):
     end: int
 
 
-def gather(part: int, pieces: list[Piece], out: str) -> dict[str, pa.Table]:
-    """Read the pieces and write `out`/KIND.parquet/part-`part`.parquet for each kind met. Returns what the driver needs."""
+def gather(part: int, pieces: list[Piece], out: str, pause: float) -> dict[str, pa.Table]:
+    """Read the pieces and write `out`/KIND.parquet/part-`part`.parquet for each kind met. Returns what the driver needs.
+
+    `pause`: s between two reports of a host on its traffic, of more than which it is told.
+    """
     told: dict[str, list[pa.Table]] = {}
-    before = (records.MOST_NODES + 1, 0.0)
+    before = mark = (records.MOST_NODES + 1, 0.0)
     writers: dict[str, pq.ParquetWriter] = {}
     with ExitStack() as opened:
         for lines in _blocks(pieces):
             parsed = records.parse(lines)
             back, before = _steps_back(lines, parsed, before)
-            for name, table in _handed(lines, parsed, back):
+            hole, mark = _holes(lines, parsed, mark, pause)
+            for name, table in _handed(lines, parsed, back, hole):
                 told.setdefault(name, []).append(table)
             for kind, table in parsed.tables.items():
                 if kind not in writers:
@@ -146,12 +151,30 @@ def _steps_back(lines: Lines, parsed: Parsed, before: tuple[int, float]) -> tupl
     return back, (int(owners[-1]), float(times[-1]))
 
 
-def _handed(lines: Lines, parsed: Parsed, back: np.ndarray) -> Iterator[tuple[str, pa.Table]]:
+def _holes(lines: Lines, parsed: Parsed, mark: tuple[int, float], pause: float) -> tuple[np.ndarray, tuple[int, float]]:
+    """For each report on traffic the time (s) since the one ahead of it in its file, or since the start of the life, where
+    that is more than `pause`, else 0; and (owner, time) of the last. `mark`: those of the one ahead of all."""
+    hole = np.zeros(len(lines.text))
+    reports = parsed.kind == MARKS[0]
+    rows = np.flatnonzero(reports | (parsed.kind == MARKS[1]))
+    if not len(rows):
+        return hole, mark
+    times, owners = parsed.t[rows], lines.owner[rows]
+    since = times - np.concatenate([[mark[1]], times[:-1]])
+    long = (np.concatenate([[mark[0]], owners[:-1]]) == owners) & reports[rows] & (since > pause)
+    hole[rows] = np.where(long, since, 0.0)
+    return hole, (int(owners[-1]), float(times[-1]))
+
+
+def _handed(lines: Lines, parsed: Parsed, back: np.ndarray, hole: np.ndarray) -> Iterator[tuple[str, pa.Table]]:
     """What of a block of lines the driver needs, by name."""
     found = pa.table({"kind": pa.array(parsed.kind, pa.string()), "node": parsed.node, "owner": lines.owner,
-                      "astray": parsed.astray, "t": parsed.t, "back": back})
+                      "astray": parsed.astray, "t": parsed.t, "back": back, "hole": hole, "holes": (hole > 0).astype(np.int64)})
     yield "found", found.group_by(["kind", "node", "owner", "astray"]).aggregate(
-        [([], "count_all"), ("t", "max"), ("back", "sum")]).rename_columns(["kind", "node", "owner", "astray", "n", "last", "back"])
+        [([], "count_all"), ("t", "max"), ("back", "sum"), ("holes", "sum"), ("hole", "max")]).rename_columns(
+        ["kind", "node", "owner", "astray", "n", "last", "back", "holes", "hole"])
+    if parsed.odd:
+        yield "odd", pa.table({"what": list(parsed.odd), "n": list(parsed.odd.values())})
     yield "segments", _segments(lines, parsed)
     for kind, table in parsed.tables.items():
         if kind in KEPT:

@@ -2,12 +2,14 @@
 
 Arrow's reader parses many lines at once and refuses all of them for one; so lines that it refuses are halved until
 the bad ones are alone. A line is read twice: once for the three fields that every record has, and once with the
-schema of its kind, because two kinds may give one field name two types (`from` is a host or a link).
+schema of its kind, because two kinds may give one field name two types (`from` is a host or a link). The second time
+Arrow refuses a field that the kind does not have; only where it does so is it looked for, line by line.
 """
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -17,10 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
-from node.schema import RecordType
+from node.schema import RecordType, faults
 from node.schema import records as record_kinds
 
 WORLD = "world.jsonl"
+MOST_ODD, LONGEST_NAME = 20, 40  # ways in which the fields of a kind are not its own, in a block of lines; characters of a name
 MOST_NODES, LATEST = 100_000, 1e9  # ids and times (s) beyond these are no record's: tables by id stay small
 # fields by what they name, whatever the kind; hosts by id, links and events in the text form of node/ids.py
 HOSTS = {"from", "to", "host", "neighbor", "other", "leader", "parent", "broker", "device", "holder"}
@@ -51,6 +54,7 @@ class Parsed(NamedTuple):
     kind: np.ndarray  # text; None where it is no record, or one of another node than the file's
     astray: np.ndarray  # it is a record of another node
     tables: dict[str, pa.Table]  # kind -> its records, for the kinds that the schema knows
+    odd: Counter[str]  # how fields are not those of their kind, as "KIND has FIELD" -> in how many records
 
 
 def arrow_type(of: RecordType) -> pa.DataType:
@@ -84,12 +88,12 @@ def parse(lines: Lines) -> Parsed:
         t[at], node[at], kind[at] = table["t"], table["node"], table["kind"].to_numpy()
     astray = (node != lines.owner) & (node != -2)
     kind[astray] = None
-    tables = {}
-    for name in set(kind) & schemas().keys():
+    tables, odd = {}, Counter[str]()
+    for name in sorted(set(kind) & schemas().keys()):
         mine = np.flatnonzero(kind == name)
-        tables[name], kept = _records(name, lines, mine, t, node)
+        tables[name], kept = _records(name, lines, mine, t, node, odd)
         kind[np.setdiff1d(mine, kept, assume_unique=True)] = None
-    return Parsed(t, node, kind, astray, tables)
+    return Parsed(t, node, kind, astray, tables, odd)
 
 
 def _whole(heads: pa.Table) -> pa.ChunkedArray:
@@ -99,21 +103,57 @@ def _whole(heads: pa.Table) -> pa.ChunkedArray:
         pc.greater_equal(node, -1), pc.less_equal(node, MOST_NODES))), pc.is_valid(heads["kind"])), False)
 
 
-def _records(kind: str, lines: Lines, mine: np.ndarray, t: np.ndarray, node: np.ndarray) -> tuple[pa.Table, np.ndarray]:
-    """The table of one kind from the lines `mine`, and which of these are in it."""
+def _records(kind: str, lines: Lines, mine: np.ndarray, t: np.ndarray, node: np.ndarray,
+             odd: Counter[str]) -> tuple[pa.Table, np.ndarray]:
+    """The table of one kind from the lines `mine`, and which of these are in it. What is `odd` of them is counted."""
     fields = record_kinds()[kind].fields.items()
     found: list[pa.Table] = []
     kept = [np.zeros(0, dtype=np.int64)]
-    for table, at in _rows([lines.text[place] for place in mine], mine, pa.schema([_HEAD.field("t"), *schemas()[kind]])):
+    text, schema = [lines.text[place] for place in mine], pa.schema([*_HEAD, *schemas()[kind]])
+    whole = _read(text, schema, "error")  # None also where a field is not of the kind
+    for table, at in _halved(text, mine, schema) if whole is None else [(whole, mine)]:
         sound = pa.array(np.ones(len(at), dtype=bool))
         for name, of in fields:
             sound = pc.and_(sound, pc.fill_null(_good(name, of, table[name].combine_chunks()), of.nullable))
         found.append(table.filter(sound))
         kept.append(at[sound.to_numpy(zero_copy_only=False)])
+        if whole is None or _lacking(kind, table, text):
+            _count_odd(kind, [lines.text[place] for place in kept[-1]], odd)
     at = np.concatenate(kept)
     where = pa.StructArray.from_arrays([pa.array(lines.block[at]), pa.array(lines.row[at])], fields=list(LINE))
-    body = pa.concat_tables(found).columns[1:] if found else [pa.array([], of.type) for of in schemas()[kind]]
+    body = pa.concat_tables(found).columns[len(_HEAD):] if found else [pa.array([], of.type) for of in schemas()[kind]]
     return pa.table([pa.array(t[at]), pa.array(node[at]), where, *body], schema=table_schema(kind)), at
+
+
+def _lacking(kind: str, table: pa.Table, text: Sequence[bytes]) -> bool:
+    """Whether the lines may leave out fields of their kind, as null may not be written with spaces either."""
+    joined = b""
+    for name in schemas()[kind].names:
+        if nulls := table[name].null_count:
+            joined = joined or b"\n".join(text)
+            if joined.count(b'"%s":null' % name.encode()) < nulls:
+                return True
+    return False
+
+
+def _count_odd(kind: str, lines: Iterable[bytes], odd: Counter[str]) -> None:
+    """Count in which ways the fields of records are not those of their kind."""
+    known: set[str] = set()
+    for line in lines:
+        if what := _not_as_known(kind, json.loads(line)):
+            if len(known) < MOST_ODD:  # a file may have a new one in each line
+                known.add(what)
+            odd[what if what in known else f"{kind} otherwise"] += 1
+
+
+def _not_as_known(kind: str, record: dict) -> str | None:
+    told = [re.sub(r"\[\d+\]", "[]", fault.removeprefix(f"{kind}.")) for fault in faults(record)]
+    for end, word in ((": no such field", "has"), (": is missing", "lacks")):
+        names = list(dict.fromkeys(fault.removesuffix(end)[:LONGEST_NAME] for fault in told if fault.endswith(end)))
+        if names:
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            return f"{kind} {word} {', '.join(names[:3])}{more}"
+    return None
 
 
 def _good(name: str, of: RecordType, values: pa.Array) -> pa.Array:
@@ -163,15 +203,21 @@ def _single(line: bytes) -> bool:
 def _halved(lines: Sequence[bytes], places: np.ndarray, schema: pa.Schema) -> list[tuple[pa.Table, np.ndarray]]:
     if not lines:
         return []
-    text = b"\n".join(lines)
-    try:
-        table = pa.json.read_json(pa.BufferReader(text), pa.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
-                                  pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"))
-        if len(table) == len(lines):
-            return [(table, places)]
-    except pa.ArrowInvalid:
-        pass
+    table = _read(lines, schema, "ignore")
+    if table is not None:
+        return [(table, places)]
     middle = len(lines) // 2
     if not middle:
         return []
     return _halved(lines[:middle], places[:middle], schema) + _halved(lines[middle:], places[middle:], schema)
+
+
+def _read(lines: Sequence[bytes], schema: pa.Schema, unexpected: str) -> pa.Table | None:
+    """A row a line, or None where one of them is not as `schema` says; `unexpected`: what to do with other fields."""
+    text = b"\n".join(lines)
+    try:
+        table = pa.json.read_json(pa.BufferReader(text), pa.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
+                                  pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=unexpected))
+    except pa.ArrowInvalid:
+        return None
+    return table if len(table) == len(lines) else None

@@ -66,9 +66,9 @@ def captured(run: Run) -> tuple[dict[int, Path], list[str]]:
         else:
             continue
         notes.append(f"captures/{path.name} was passed over: {why}")
-    if found and (untold := _untold(run.manifest)):
-        notes.append(f"the manifest tells no {untold}: when frames were captured is known by the wall clock alone, and the table "
-                     "signals has that, in s since 1970")
+    if found and _began(run.manifest) is None:
+        notes.append("the manifest tells no epoch, and no start with a time zone: when frames were captured is known by the wall "
+                     "clock alone, and the table signals has that, in s since 1970")
     return dict(sorted(found.items())), notes
 
 
@@ -84,7 +84,7 @@ def signals(context: SparkContext, run: Run, captures: dict[int, Path], out: Pat
 
     `t` in s of the run, `signal` in dBm, `rate` in bit/s; `receiver` is the number in the capture's name.
     """
-    began, folder = _began(run.manifest), out.resolve() / "signals.parquet"
+    began, folder = _began(run.manifest) or 0.0, out.resolve() / "signals.parquet"
     folder.mkdir()
 
     def written(host: int, path: str) -> Heard:
@@ -124,21 +124,16 @@ def strength(found: Heard | None) -> dict[str, float]:
     return {"signal_median": percentile(0.5), "signal_weak": percentile(0.05)}
 
 
-def _began(manifest: dict) -> float:
-    """The wall clock at time 0 of the run, as s since 1970; 0 where the manifest does not tell."""
+def _began(manifest: dict) -> float | None:
+    """The wall clock at time 0 of the run, as s since 1970; None where the manifest does not tell."""
     epoch, started = manifest.get("epoch"), manifest.get("started")
     if isinstance(epoch, int | float) and not isinstance(epoch, bool) and math.isfinite(epoch):
         return float(epoch)
     try:
         began = datetime.fromisoformat(str(started))
-        return began.timestamp() if began.tzinfo is not None else 0.0  # without, it is the time of nobody knows where
+        return began.timestamp() if began.tzinfo is not None else None  # without, it is the time of nobody knows where
     except (ValueError, OverflowError):
-        return 0.0
-
-
-def _untold(manifest: dict) -> str:
-    """What `_began` misses; nothing where it has what it needs."""
-    return "" if _began(manifest) else "epoch and no start with its time zone"
+        return None
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -108,7 +108,7 @@ def study(context: SparkContext, run: Run) -> Study:
 
 def _studied(context: SparkContext, run: Run, folder: Path) -> Study:
     """`folder`: where the tables are written."""
-    found = ingest(context, run.logs, folder)
+    found = ingest(context, run.logs, folder, lives.pause(run))
     run = settle(run, found.last)
     tables, end = found.tables, max(run.ended, found.last)
     cut = lives.cut_short(run, found)
@@ -235,6 +235,9 @@ def _about_logs(run: Run, found: Ingest) -> list[str]:
         lines = sum(found.malformed.values())
         torn = f", {min(found.torn, lines)} of them a torn last line" if found.torn else ""
         notes.append(f"{lines} lines of the logs are no records{torn} (in {some(sorted(found.malformed))})")
+    if found.odd:
+        told = [f"{what} ({n})" for what, n in sorted(found.odd.items())]
+        notes.append(f"records whose fields are not those that are known here count by those that are, as of another version: {some(told)}")
     if found.astray:
         told = [f"{file} of {'the world' if nodes == [-1] else f'nodes {some(nodes)}'}" for file, nodes in sorted(found.astray.items())]
         notes.append(f"{found.strayed} lines stand in the file of another node and were left out: in {some(told)}")

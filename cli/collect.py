@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                              "of such")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the run directory to make")
     parser.add_argument("--config", type=Path, metavar="FILE",
-                        help="node.toml of one of them: its [node] goes into the report")
+                        help="node.toml of one of them: its [node] goes into the report (default: what a node has by default)")
     parser.add_argument("--walk", type=int, metavar="NUMBER",
                         help="which walk to take, if the records hold several (default: the one with most nodes, and of "
                              "several such the longest); they are numbered by when they began, and named when it is done")
@@ -24,11 +24,10 @@ def run(args: argparse.Namespace) -> int:
     from emulation.collect import CollectError, collect
     from emulation.records import DiskFull
     from emulation.rundir import RunDirError
-    from node.config import NodeConfig
     from node.settings import SettingsError, read
 
     try:
-        config = NodeConfig() if args.config is None else read(args.config).config
+        config = None if args.config is None else read(args.config).config
         found = collect(args.source, args.out, config, args.walk)
     except (CollectError, RunDirError, SettingsError) as error:
         raise UserError(str(error)) from None

@@ -32,6 +32,8 @@ MOST_CLOCKS = 60  # that a manifest names
 NAMED = 6  # kinds, lives or files that a sentence names
 QUIET = 2.0  # intervals of its reports on traffic that a living node may be without a record, with some to spare
 DEADLINE, GRACE = 10.0, 5.0  # s, as a scenario's
+UNTOLD = ("the nodes' settings were not given: those of [node] in the report are what a node has by default, and losses are explained "
+          "by them; collect --config node.toml has theirs")
 
 
 class CollectError(Exception):
@@ -54,10 +56,11 @@ class Collected:
     early: list[str]  # lives that end before the walk does, in sentences
 
 
-def collect(sources: Sequence[Path], out: Path, config: NodeConfig, walk: int | None = None) -> Collected:
-    """Make the run directory `out` from record files of nodes, or folders of such: all of it or nothing. `walk`: the number
-    of the one to take, where there are several; None for that of the most nodes. Raises CollectError, RunDirError and
-    DiskFull."""
+def collect(sources: Sequence[Path], out: Path, config: NodeConfig | None = None, walk: int | None = None) -> Collected:
+    """Make the run directory `out` from record files of nodes, or folders of such: all of it or nothing. `config`: of the
+    nodes; None where nobody knows it. `walk`: the number of the one to take, where there are several; None for that of the
+    most nodes. Raises CollectError, RunDirError and DiskFull."""
+    told, config = config is not None, config or NodeConfig()
     files = _files(sources)
     surveys = {node: fieldlog.survey(path, node) for node, path in files.items()}
     for found in surveys.values():
@@ -82,7 +85,8 @@ def collect(sources: Sequence[Path], out: Path, config: NodeConfig, walk: int | 
         writer = _Writer(clocks, gathered)
         for node in nodes:
             writer.write(surveys[node], out / "nodes" / f"{node}.jsonl")
-        notes = [*_walks(aligned), *_lives(left_out), *_short(duration), *_notes(surveys, aligned, writer), *unread]
+        notes = [*_walks(aligned), *_lives(left_out), *_short(duration), *_notes(surveys, aligned, writer), *unread,
+                 *([] if told else [UNTOLD])]
         made.manifest["started"] = _wall(gathered.lives, clocks)
         lives = [{"node": node, "epoch": epoch, "why": why} for (node, epoch), why in left_out.items()]
         made.finish(COMPLETE, duration, clocks=_told(clocks), nodes=nodes, left_out=lives, notes=notes)
@@ -222,6 +226,7 @@ class _Writer:
 
     def __init__(self, clocks: dict[LifeId, Clock], gathered: _Gathered) -> None:
         self.moved = 0
+        self.untold = 0  # deliveries of what lives without a clock published
         self.furthest = 0.0  # s that a delivery was moved
         self._clocks = clocks
         self._lives = gathered.lives
@@ -247,8 +252,11 @@ class _Writer:
 
     def _deliver(self, record: dict) -> None:
         """By the run's time on both sides; what clocks a little off put before its publication is put there."""
-        publisher, at = self._published.get(record["event"], (None, 0.0))
+        source, epoch, _ = event_of(record["event"])
+        # where its record is lost, the delivery says when it was published, by the publisher's clock
+        publisher, at = self._published.get(record["event"], ((source, epoch), record["published"]))
         if publisher not in self._clocks:
+            self.untold += 1
             return
         began = max(round(self._clocks[publisher].run_time(at), 6), 0.0)
         if record["t"] < began:
@@ -299,7 +307,7 @@ def _early(surveys: dict[NodeId, Survey], lives: dict[LifeId, Life], clocks: dic
     """Nodes whose records break off: the last life has no end on record, and is over before the walk is."""
     for node, found in surveys.items():
         ends = [(clocks[life.name].run_time(lives[life.name].last), life.stopped) for life in found.lives if life.name in clocks]
-        if ends and not ends[-1][1] and ends[-1][0] < duration - QUIET * config.traffic_interval:
+        if ends and not ends[-1][1] and ends[-1][0] < duration - QUIET * max(config.traffic_interval, config.hello_interval):
             yield (f"host {node}'s records end at {ends[-1][0]:.1f} s of {duration:.1f} s, and not with the end of its life: the power "
                    "was cut, or this is a part of its file. Its life is taken to end there")
 
@@ -326,8 +334,12 @@ def _notes(surveys: dict[NodeId, Survey], aligned: Aligned, writer: _Writer) -> 
     if writer.moved:
         yield (f"{_count(writer.moved, 'delivery', 'deliveries')} put at the time of publication: by clocks that are a little "
                f"off before it, {1000 * writer.furthest:,.1f} ms at most")
+    if writer.untold:
+        yield (f"{_count(writer.untold, 'delivery', 'deliveries')} of what was published by lives that are not here: when that was they "
+               "say by a clock that nothing ties to the others")
     for node, found in surveys.items():
         yield from _notes_of(node, found)
+        yield from _holes(node, found, aligned.clocks)
     if len(aligned.clocks) > MOST_CLOCKS:
         yield f"the manifest names the clocks of {MOST_CLOCKS} lives; there are {len(aligned.clocks) - MOST_CLOCKS} more"
 
@@ -346,6 +358,14 @@ def _notes_of(node: NodeId, found: Survey) -> Iterator[str]:
     if found.unknown:
         yield (f"node {node}: {_count(found.unknown.total(), 'record')} of another version of Roamcast "
                f"({_several(sorted(found.unknown))}): what this one does not know of that is passed over")
+
+
+def _holes(node: NodeId, found: Survey, clocks: dict[LifeId, Clock]) -> Iterator[str]:
+    holes = [tuple(map(clocks[life.name].run_time, hole)) for life in found.lives if life.name in clocks for hole in fieldlog.pauses(life)]
+    if holes:
+        some = ", ".join(f"{a:.1f} to {b:.1f} s" for a, b in holes[:NAMED])
+        yield (f"node {node}: nothing is on record from {some}" + (f" and {len(holes) - NAMED} times more" if len(holes) > NAMED else "")
+               + ": it stood still, or a part of its records is missing, and what it did then is not known")
 
 
 def _count(number: int, one: str, more: str = "") -> str:

@@ -14,7 +14,9 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 from node import schema
@@ -25,6 +27,7 @@ LONGEST_LINE = 1 << 20  # bytes
 LATEST = 1e10  # s, of unix time: the year 2286
 LIFE = 1e8  # s, three years: longer than the datagrams of one life last
 PAUSE = 3600.0  # s between two records of a life at most: it looks at its clock each minute
+HOLE = 3.0  # intervals of its reports on traffic without any record: some are missing
 FEW = 10  # records that such a pause cuts off from all others at an end of their life, and that are not believed
 MIXED = (3, 0.02)  # lines out of order, at least so many and this share: the records of two lives
 TORN, ODD, FOREIGN, DISORDER, LIFELESS = (
@@ -51,6 +54,7 @@ class Line(NamedTuple):
     record: dict | None
     wrong: str = ""
     carried: bool = False
+    unknown: bool = False  # of a kind, or with fields, that this version does not know
 
 
 def read(path: Path) -> Iterator[Line]:
@@ -87,7 +91,7 @@ def _raw(piece: Path) -> Iterator[bytes]:
 
 def _checked(raw: bytes) -> Line:
     try:
-        record = json.loads(raw, parse_constant=_refuse)
+        record = json.loads(raw, parse_constant=_refuse, object_pairs_hook=_once)
     except (ValueError, RecursionError):
         return Line(None, ODD)
     if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
@@ -96,10 +100,19 @@ def _checked(raw: bytes) -> Line:
     if type(t) not in (int, float) or not abs(t) <= LIFE or type(node) is not int or not 0 <= node <= _ID[1]:
         return Line(None, ODD)
     if record["kind"] not in schema.records():
-        return Line(record)  # of another version; said, and the analysis passes it over
-    if any(not fault.endswith("no such field") for fault in schema.faults(record)) or not _possible("", record):
+        return Line(record, unknown=True)  # of another version; said, and the analysis passes it over
+    faults = schema.faults(record)
+    if any(not fault.endswith("no such field") for fault in faults) or not _possible("", record):
         return Line(None, ODD)
-    return Line(record)
+    return Line(record, unknown=bool(faults))
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict:
+    """An object of JSON, in which nothing stands twice: which of the two is meant nobody knows."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError
+    return found
 
 
 def _refuse(constant: str) -> None:
@@ -153,6 +166,7 @@ class Life:
     start: int  # number of the line that says so
     lines: array = field(default_factory=lambda: array("q"))
     times: array = field(default_factory=lambda: array("d"))
+    reports: array = field(default_factory=lambda: array("d"))  # times of its reports on traffic: it lives, and in which rhythm
     movable: set[int] = field(default_factory=set)  # numbers of lines whose time is not their own
     others: set[LifeId] = field(default_factory=set)  # lives of this node that its lines name
     foreign: int = 0  # lines that name them
@@ -192,16 +206,16 @@ class Survey:
         if not self.lives:
             self.wrong[number] = LIFELESS
             return
-        self._note(self.lives[-1], number, record, line.carried)
+        self._note(self.lives[-1], number, line)
 
-    def _note(self, life: Life, number: int, record: dict, carried: bool) -> None:
+    def _note(self, life: Life, number: int, line: Line) -> None:
+        record, carried = line.record, line.carried
         kind = record["kind"]
         if carried and life.times and record["t"] < life.times[-1]:
             self.wrong[number] = ""  # it stood before, too, and nothing is missing without it
             return
         self.kinds[kind] += 1
-        fields = schema.records()[kind].fields if kind in schema.records() else None
-        if fields is None or len(record) > len(fields) + 3:
+        if line.unknown:
             self.unknown[kind] += 1
         if kind in OF_THE_SHELL:
             life.movable.add(number)
@@ -209,6 +223,8 @@ class Survey:
             return
         life.lines.append(number)
         life.times.append(record["t"])
+        if kind == "traffic":
+            life.reports.append(record["t"])
         epoch = event_of(record["event"])[1] if kind == "published" else record["epoch"] if kind == "node_stopped" else None
         if epoch is not None and epoch != life.name[1]:
             life.others.add((self.node, epoch))
@@ -221,7 +237,7 @@ class Survey:
         for k, life in enumerate(self.lives):
             odd = _disorder(life.times, life.late)
             self.wrong |= {life.lines[i]: DISORDER for i in odd}
-            doubtful = len(odd) + (life.foreign if life.others & set(known) else 0)
+            doubtful = len(odd) + life.foreign  # also of a life whose start is on no line
             if doubtful >= MIXED[0] and doubtful >= MIXED[1] * len(life.times):
                 for name in {life.name, *(life.others & set(known)), *self._running(k)}:
                     self.mixed[name] = "its records and those of another life are mixed in one file"
@@ -231,6 +247,17 @@ class Survey:
     def _running(self, k: int) -> list[LifeId]:
         """The life before this one, unless it had ended."""
         return [self.lives[k - 1].name] if k and not self.lives[k - 1].stopped else []
+
+
+def pauses(life: Life) -> list[tuple[float, float]]:
+    """From when to when of its clock nothing is on record, though its reports on traffic came more often before and after."""
+    reports = sorted(life.reports)
+    between = [b - a for a, b in pairwise(reports)]
+    if len(between) < FEW:
+        return []
+    most = HOLE * median(between) + 1.0
+    every = sorted(life.times)
+    return [(a, b) for a, b in pairwise(every) if b - a > most and reports[0] <= a and b <= reports[-1]]
 
 
 def survey(path: Path, node: NodeId) -> Survey:

@@ -47,7 +47,7 @@ def keep(path: Path, result: dict[str, Any]) -> None:
 def tidy(folder: Path) -> None:
     """Remove what a process left that was ended while it wrote."""
     for path in folder.iterdir():
-        if path.suffix == SCRATCH:
+        if path.suffix == SCRATCH or path.suffix[1:].isdigit():
             path.unlink(missing_ok=True)
 
 

@@ -144,7 +144,10 @@ class Merge:
 
     # ---- the leader that gives in ------------------------------------------------------------------
     def _gather(self, offer: Offer) -> None:
-        if any(known.route == offer.route for known in self._offers) or len(self._offers) >= OFFERS:
+        if any(known.route == offer.route for known in self._offers):
+            return
+        if len(self._offers) >= OFFERS:
+            self._station.dropped("many_offers")
             return
         self._offers.append(offer)
         if self._phase is Phase.IDLE:

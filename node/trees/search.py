@@ -194,7 +194,9 @@ class Search:
             self._relay.send(hops[at - 1], message)
         elif self._phase is Phase.IDLE or message.request != self._request:
             self._station.dropped("late")
-        elif self._me not in message.path and len(self._candidates) < CANDIDATES:
+        elif len(self._candidates) >= CANDIDATES:
+            self._station.dropped("many_replies")
+        elif self._me not in message.path:
             far_path = (*hops[crossing:], *message.path[1:])[:PATH]
             far_depth = message.depth + len(hops) - 1 - crossing
             self._candidates.append(Candidate(hops[:crossing + 1], far_path, far_depth))

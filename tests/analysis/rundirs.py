@@ -27,7 +27,7 @@ class Log:
             "mobility": {"model": "random_waypoint", "area": [600.0, 600.0]}, "radio": {"range": 150.0}}
         run_table = self.scenario["run"]
         run_table.setdefault("window", [run_table["warm_up"], duration - run_table["deadline"]])
-        self.manifest: dict = {"outcome": "complete", "ended": duration, "reason": None}
+        self.manifest: dict = {"outcome": "complete", "ended": duration, "reason": None, "epoch": 0.0}
         self.movement = None
 
     def add(self, node: int, t: float, kind: str, **fields: object) -> None:

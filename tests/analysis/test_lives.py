@@ -6,7 +6,7 @@ import pytest
 
 from analysis import analyse
 from analysis.intervals import put_together
-from tests.analysis.rundirs import Log
+from tests.analysis.rundirs import Log, network
 
 WANTED = ([("kind", "=", ["walk"])], "aee9c7558fd0b442")
 
@@ -29,6 +29,15 @@ def write(log: Log, path):
 def publish(log: Log, node: int, times: range) -> None:
     for number, t in enumerate(times, 1):
         log.publish(node, float(t), f"{node}.100.{number}", {"kind": "walk"}, "local-1")
+
+
+def test_what_the_file_of_a_host_that_lived_on_does_not_hold_is_said(spark, tmp_path):
+    log = network(3, 40.0, 5, deadline=5.0)
+    path = log.write(tmp_path / "run")
+    whole = (path / "nodes" / "1.jsonl").read_bytes()
+    (path / "nodes" / "1.jsonl").write_bytes(whole[:len(whole) // 2])
+    [told] = [note for note in analyse(path).notes if "break off" in note]
+    assert told.startswith("records break off of hosts that lived on (1): host 1's records end at ") and "s of 40.0 s;" in told
 
 
 def power_cut(back: float | None, client: str) -> Log:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from analysis import AnalysisError, analyse, records
+from analysis.ingest import ingest
 from node import schema
 from node.schema import parse_record_type
 from tests.analysis.rundirs import Log
@@ -62,6 +63,33 @@ def test_what_cannot_is_told(battered):
     assert "dreamt (1)" in notes
     assert "no records of 1 of 3 hosts (h2)" in notes
     assert "ended after 30 s of 50 s" in notes
+
+
+def test_fields_that_are_not_those_of_their_kind_are_counted(spark, tmp_path):
+    log = Log(2, 20.0)
+    log.up(0, 1)
+    lines = ['{"t":1.0,"node":0,"kind":"neighbor_up","neighbor":1,"epoch":1,"rssi":-70}',
+             '{"t":2.0,"node":0,"kind":"neighbor_up","neighbor":1,"epoch":1,"rssi":-70}',
+             '{"t":3.0,"node":0,"kind":"neighbor_up","neighbor":1,"neighbor":0,"epoch":1}',
+             '{"t":4.0,"node":0,"kind":"forwarded","event":"0.1.1","origin":null,"to":[]}',
+             '{"t":4.5,"node":0,"kind":"tree_state","leader":0,"depth":0,"seeking":false}',
+             '{"t":4.6,"node":0,"kind":"tree_state", "leader":0,"depth":0,"parent" : null,"seeking":false}',
+             '{"t":4.7,"node":0,"kind":"published","client":"a","event":"0.1.1","bytes":0,'
+             '"attributes":[{"name":"a","value":{"n":5,"unit":"m"}}]}',
+             '{"t":5.0,"node":0,"kind":"dreamt","of":3}',
+             '{"t":6.0,"node":0,"kind":"neighbor_down","neighbor":1,"why":"silent"}{"t":6.5,"node":0,"kind":"neighbor_up"}']
+    lines += [json.dumps({"t": 7.0, "node": 1, "kind": "node_stopped", "epoch": 1, f"x{k}": k}) for k in range(100)]
+    path = log.write(tmp_path / "run")
+    for node in (0, 1):
+        with open(path / "nodes" / f"{node}.jsonl", "a") as file:
+            file.writelines(line + "\n" for line in lines if json.loads(line.split("}{")[0].rstrip("}") + "}")["node"] == node)
+    found = ingest(spark, [path / "nodes" / f"{node}.jsonl" for node in (0, 1)], tmp_path / "run")
+    assert found.odd["neighbor_up has rssi"] == 2
+    assert found.odd["tree_state lacks parent"] == 1 and found.odd["published has attributes[].value.unit"] == 1
+    assert found.odd["forwarded has origin"] == 1 and found.unknown == {"dreamt": 1}
+    assert found.odd["node_stopped has x0"] == 1 and found.odd["node_stopped otherwise"] == 100 - records.MOST_ODD
+    assert sum(found.odd.values()) == 105
+    assert found.malformed == {"0.jsonl": 2}  # a field that stands twice, two objects in one line
 
 
 def test_summary_and_report_are_written(battered):

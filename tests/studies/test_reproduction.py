@@ -148,6 +148,7 @@ def test_a_sweep_is_resumed_and_damage_is_redone(tmp_path):
         digest = hashlib.sha256(body.encode()).hexdigest()
         path.write_text(f"{results.MAGIC} {digest}\n{body}\n" if body else "")
     (tmp_path / "results" / f"{files[2].stem}.4711").write_text("rest of a killed process")
+    (tmp_path / "results" / ".0123.part").write_text("rest of another")
     again = reproduce(SMALL_ONE, tmp_path, (14,), seeds=2)
     assert (again.done, again.damaged) == (6, 5)
     assert again.tables.points == points  # the same to the last bit
