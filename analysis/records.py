@@ -8,10 +8,11 @@ Arrow refuses a field that the kind does not have; only where it does so is it l
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -19,18 +20,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
-from node.schema import RecordType, faults
+from node.schema import RecordType, faults, parse_record_type
 from node.schema import records as record_kinds
 
 WORLD = "world.jsonl"
 MOST_ODD, LONGEST_NAME = 20, 40  # ways in which the fields of a kind are not its own, in a block of lines; characters of a name
 MOST_NODES, LATEST = 100_000, 1e9  # ids and times (s) beyond these are no record's: tables by id stay small
+MOST_COUNT = 2**53  # of whole numbers: beyond it a number of JSON may be another's
+LEAST = {"seconds": 0.0, "away": 0.0, "airtime": 0.0}  # of numbers
+MOST_HOPS = 255
 # fields by what they name, whatever the kind; hosts by id, links and events in the text form of node/ids.py
 HOSTS = {"from", "to", "host", "neighbor", "other", "leader", "parent", "broker", "device", "holder"}
+_HEX = r"^([0-9a-f]{2})*$"
 _LINK, _EVENT = r"^\d{1,10}-\d{1,10}\.[0-9a-f]{1,8}$", r"^\d{1,10}\.\d{1,10}\.\d{1,10}$"
-FORMS = {"event": _EVENT, **dict.fromkeys(("link", "rid", "lost", "new", "from", "to"), _LINK)}
+FORMS = {"event": _EVENT, "x": _HEX, **dict.fromkeys(("link", "rid", "lost", "new", "from", "to"), _LINK)}
 # where a line stands, to order the records of one instant: start of the piece of the file, then the row in it
 LINE = pa.struct([pa.field("block", pa.int64(), False), pa.field("row", pa.int64(), False)])
+_VALUE = parse_record_type("value")  # has one part
 _PLAIN = {"int": pa.int64(), "float": pa.float64(), "text": pa.string(), "bool": pa.bool_()}
 _HEAD = pa.schema([("t", pa.float64()), ("node", pa.int64()), ("kind", pa.string())])
 # something other than the end of what holds it comes behind an object, or a text says so: Arrow would see two rows
@@ -161,9 +167,16 @@ def _good(name: str, of: RecordType, values: pa.Array) -> pa.Array:
     ids.py; null for null."""
     if of.kind == "int" and name in HOSTS:
         return pc.and_(pc.greater_equal(values, 0), pc.less_equal(values, MOST_NODES))
+    if of.kind == "int":
+        return pc.and_(pc.greater_equal(values, 0), pc.less_equal(values, MOST_HOPS if name == "hops" else MOST_COUNT))
+    if of.kind == "float":
+        return pc.and_(pc.is_finite(values), pc.greater_equal(values, LEAST.get(name, -math.inf)))
     if of.kind == "text" and name in FORMS:
         return pc.match_substring_regex(values, FORMS[name])
     good = pc.if_else(pc.is_valid(values), True, None)
+    if of == _VALUE:
+        told = reduce(pc.add, [pc.is_valid(pc.struct_field(values, part)).cast(pa.int8()) for part, _ in of.fields])
+        return pc.if_else(pc.is_valid(values), pc.and_(pc.equal(told, 1), _whole_struct(values, of.fields)), None)
     if of.kind == "struct":
         return pc.if_else(pc.is_valid(values), _whole_struct(values, of.fields), None)
     if of.kind == "list":

@@ -29,6 +29,7 @@ WINDOWS = (300.0, MINUTE)  # s in which bounds are compared, with those of the w
 DRIFT = 1e-4  # by which two clocks part at most; crystals do by a fifth of that
 SUPPORT = 1.0  # s within which the surest bound of one direction alone needs a second one ...
 FEW = 8  # ... where there are at least so many
+APART = 1.0  # s by which the wall clock of two lives of a node may let them overlap
 BORN = 1_672_531_200.0  # unix time: the first day of 2023. No life of this software began before
 REFERENCE, DATAGRAMS, ONE_WAY, WALL = "reference", "datagrams", "one way", "wall clock"
 
@@ -148,9 +149,26 @@ def align(lives: Mapping[LifeId, Life], number: int | None = None) -> Aligned:
             root, offset = placed
             clocks[root] = Clock((0.0,), (offset,), WALL, math.nan)
             _spread(root, clocks, edges)
+    for name in _twice(clocks, lives):
+        del clocks[name]
+        left_out[name] = "it exchanged nothing with the others, and by its wall clock it ran when another life of its node did"
     start = min(clock.run_time(lives[name].first) for name, clock in clocks.items())
     clocks = {name: clock._replace(offsets=tuple(o - start for o in clock.offsets)) for name, clock in clocks.items()}
     return Aligned(clocks, left_out, disagreeing, walks, next(one.number for one in walks if one.lives == walk))
+
+
+def _twice(clocks: Mapping[LifeId, Clock], lives: Mapping[LifeId, Life]) -> list[LifeId]:
+    """Lives that their wall clocks put where another life of the same node is, as no node can live twice."""
+    def span(name: LifeId) -> tuple[float, float]:
+        return clocks[name].run_time(lives[name].first), clocks[name].run_time(lives[name].last)
+
+    found = []
+    for name in sorted((name for name, clock in clocks.items() if clock.by == WALL), key=lambda name: span(name)[0] - span(name)[1]):
+        begins, ends = span(name)
+        if any(other[0] == name[0] and other != name and other not in found
+               and min(ends, span(other)[1]) - max(begins, span(other)[0]) > APART for other in clocks):
+            found.append(name)
+    return found
 
 
 def _walks(groups: Sequence[list[LifeId]], walk: list[LifeId], lives: Mapping[LifeId, Life],

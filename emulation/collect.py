@@ -332,7 +332,7 @@ def _notes(surveys: dict[NodeId, Survey], aligned: Aligned, writer: _Writer) -> 
         yield (f"{_count(count, 'record')} of when nodes {a[0]} and {b[0]} heard each other left out, to align their clocks: "
                f"off from the rest by {worst:.3g} s at most")
     if writer.moved:
-        yield (f"{_count(writer.moved, 'delivery', 'deliveries')} put at the time of publication: by clocks that are a little "
+        yield (f"{_count(writer.moved, 'delivery', 'deliveries')} put at the time of publication: by clocks that are "
                f"off before it, {1000 * writer.furthest:,.1f} ms at most")
     if writer.untold:
         yield (f"{_count(writer.untold, 'delivery', 'deliveries')} of what was published by lives that are not here: when that was they "

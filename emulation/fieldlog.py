@@ -30,9 +30,10 @@ PAUSE = 3600.0  # s between two records of a life at most: it looks at its clock
 HOLE = 3.0  # intervals of its reports on traffic without any record: some are missing
 FEW = 10  # records that such a pause cuts off from all others at an end of their life, and that are not believed
 MIXED = (3, 0.02)  # lines out of order, at least so many and this share: the records of two lives
-TORN, ODD, FOREIGN, DISORDER, LIFELESS = (
+TORN, ODD, FOREIGN, DISORDER, LIFELESS, BEHIND, OTHERS = (
     "cut short", "no records, or values that cannot be", "of another node", "out of the order of their life's clock",
-    "before the first start of a life")
+    "before the first start of a life", "behind the end of a life, and before the start of another",
+    "of another life than the one in which they stand")
 
 _ID, _EPOCH = (0, 2**32 - 1), (1, 2**32 - 1)
 RANGES: dict[str, tuple[float, float]] = {  # of numbers by the name of their field, wherever it stands
@@ -203,8 +204,8 @@ class Survey:
         kind = record["kind"]
         if kind == "node_started" and not (line.carried and self.lives and self.lives[-1].name[1] == record["epoch"]):
             self.lives.append(Life((self.node, record["epoch"]), number, late=line.carried))
-        if not self.lives:
-            self.wrong[number] = LIFELESS
+        if not self.lives or self.lives[-1].stopped and kind not in OF_THE_SHELL:
+            self.wrong[number] = BEHIND if self.lives else LIFELESS
             return
         self._note(self.lives[-1], number, line)
 
@@ -225,11 +226,12 @@ class Survey:
         life.times.append(record["t"])
         if kind == "traffic":
             life.reports.append(record["t"])
-        epoch = event_of(record["event"])[1] if kind == "published" else record["epoch"] if kind == "node_stopped" else None
-        if epoch is not None and epoch != life.name[1]:
-            life.others.add((self.node, epoch))
+        named = event_of(record["event"])[:2] if kind == "published" else (self.node, record["epoch"]) if kind == "node_stopped" else None
+        if named is not None and named != life.name:
+            life.others.add(named)
             life.foreign += 1
-        life.stopped |= kind == "node_stopped" and epoch == life.name[1]
+            self.wrong[number] = OTHERS
+        life.stopped |= kind == "node_stopped" and named == life.name
 
     def settle(self) -> None:
         """All lines are in: which stand out of their life's order, and which lives are mixed."""

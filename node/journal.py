@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import os
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -280,7 +281,7 @@ def replay(path: str | Path, say: Callable[[str], object] = lambda sentence: Non
             if life is None:
                 raise JournalError("an input before the first header line")
             broker, env = life
-            env.time = float(line["t"])
+            env.time = _time(line["t"], env.time)
             before = _action(broker, env, line), env
         except JournalError as error:
             raise type(error)(f"{where}: {error}") from None
@@ -291,6 +292,14 @@ def replay(path: str | Path, say: Callable[[str], object] = lambda sentence: Non
         raise NoJournal(f"{path}: there is no whole line in it")
     if before is not None:
         yield from _done(*before)
+
+
+def _time(t: object, before: float) -> float:
+    """The time of an input, which is not before that of the input ahead of it. Raises JournalError."""
+    if type(t) not in (int, float) or not before <= t < math.inf:
+        raise JournalError(f"found t = {str(t)[:40]} after {before:g}; an input has a time, and none before the last one's: lines are "
+                           "missing or out of order, so restore the file from a copy")
+    return float(t)
 
 
 def _done(action: Callable[[], object], env: _Replayed) -> list[dict[str, object]]:
@@ -340,8 +349,8 @@ def _begin(header: dict[str, Any]) -> tuple[Broker, _Replayed]:
            if type(header["config"].get(field.name, field.default)) not in _TYPES[type(field.default)]]
     if odd:
         raise JournalError(f"{odd[0]} of the config is {header['config'][odd[0]]!r}: restore the file from a copy")
-    node, epoch = int(header["node"]), int(header["epoch"])
-    if not (0 <= node < 2**32 and 1 <= epoch < 2**32):
+    node, epoch = header["node"], header["epoch"]
+    if type(node) is not int or type(epoch) is not int or not (0 <= node < 2**32 and 1 <= epoch < 2**32):
         raise JournalError(f"node {node} in epoch {epoch}, which no node is: restore the file from a copy")
     env = _Replayed(node, header["random"])
     return Broker(node, epoch, NodeConfig(**header["config"]), env), env
@@ -351,7 +360,7 @@ def _action(broker: Broker, env: _Replayed, line: dict[str, Any]) -> Callable[[]
     """What to do for one input line; nothing is done yet."""
     kind = line["in"]
     if kind == "timer":
-        action = env.timers.pop(line["number"], None)
+        action = env.timers.pop(line["number"], None) if type(line["number"]) is int else None
         if action is None:
             raise JournalError(f"timer {line['number']} fired, which this version of the node has not set or has "
                                "cancelled: replay the journal with the version that wrote it")

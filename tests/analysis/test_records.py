@@ -92,6 +92,35 @@ def test_fields_that_are_not_those_of_their_kind_are_counted(spark, tmp_path):
     assert found.malformed == {"0.jsonl": 2}  # a field that stands twice, two objects in one line
 
 
+@pytest.mark.parametrize("line", [
+    pytest.param(line, id=line[40:]) for line in (
+        '{"t":6.0,"node":0,"kind":"node_stopped","epoch":1}{"t":6.5,"node":0,"kind":"node_stopped","epoch":1}',
+        '{"t":6.0,"node":0,"kind":"node_stopped","epoch":1} {"t":6.5,"node":0,"kind":"node_stopped","epoch":1}',
+        '{"t":6.0,"node":0,"kind":"node_stopped","epoch":1} rest', '{"t":6.0,"node":0,"kind":"node_stopped","epoch":1},',
+        '[{"t":6.0,"node":0,"kind":"node_stopped","epoch":1}]', '{"t":6.0,"node":0,"kind":"node_stopped","epoch":-1}',
+        '{"t":6.0,"node":0,"kind":"tree_state","leader":0,"depth":1,"parent":"x","seeking":false}',
+        '{"t":6.0,"node":0,"kind":"tree_state","leader":0,"depth":1,"parent":1.5,"seeking":false}',
+        '{"t":6.0,"node":0,"kind":"delivered","client":"a","event":"0.1.1","hops":-3,"published":1.0,"recovered":false}',
+        '{"t":6.0,"node":0,"kind":"delivered","client":"a","event":"0.1.1","hops":256,"published":1.0,"recovered":false}',
+        '{"t":6.0,"node":0,"kind":"delivered","client":"a","event":"0.1.1","hops":1,"published":NaN,"recovered":false}',
+        '{"t":6.0,"node":0,"kind":"published","client":"a","event":"0.1.2","bytes":0,"attributes":[{"name":"a","value":{"n":"5"}}]}',
+        '{"t":6.0,"node":0,"kind":"published","client":"a","event":"0.1.2","bytes":0,"attributes":[{"name":"a","value":{}}]}',
+        '{"t":6.0,"node":0,"kind":"published","client":"a","event":"0.1.2","bytes":0,"attributes":[{"name":"a","value":{"s":5}}]}',
+        '{"t":6.0,"node":0,"kind":"published","client":"a","event":"0.1.2","bytes":0,"attributes":[{"name":"a","value":{"x":"a"}}]}',
+        '{"t":6.0,"node":0,"kind":"published","client":"a","event":"0.1.2","bytes":0,"attributes":[{"name":"a","value":{"x":"AB"}}]}',
+        '{"t":6.0,"node":0,"kind":"published","client":"a","event":"0.1.2","bytes":0,"attributes":[{"name":"a","value":{"x":"a b0"}}]}',
+        '{"t":6.0,"node":0,"kind":"published","client":"a","event":"0.1.2","bytes":0,"attributes":[{"name":"a","value":{"n":1e999}}]}',
+        '{"t":6.0,"node":0,"kind":"published","client":"a","event":"0.1.2","bytes":0,"attributes":[{"name":"a","value":{"n":5,"s":"x"}}]}',
+        '{"t":6.0,"node":0,"kind":"published","client":"a","event":"0.1.2","bytes":9007199254740994,"attributes":[]}',
+        '{"t":6.0,"node":0,"kind":"published","client":"a","client":"b","event":"0.1.2","bytes":0,"attributes":[]}',
+        '{"t":6.0,"node":0,"kind":"repair_ended","rid":null,"cause":"merge","outcome":"joined","attempts":1,"seconds":-4.0}')])
+def test_a_line_that_is_not_one_whole_record_is_none(spark, tmp_path, line):
+    (tmp_path / "0.jsonl").write_text('{"t":1.0,"node":0,"kind":"subscribed","client":"a","filter":"a = \'} {\'","hash":"0",'
+                                      '"constraints":[{"name":"a","op":"=","values":[{"s":"} {"}]}]}\n' + line + "\n")
+    found = ingest(spark, [tmp_path / "0.jsonl"], tmp_path)
+    assert found.malformed == {"0.jsonl": 1} and found.counts == {"subscribed": 1}
+
+
 def test_summary_and_report_are_written(battered):
     path, summary = battered
     saved = json.loads((path / "summary.json").read_text())

@@ -86,8 +86,8 @@ def test_events_align_where_no_datagram_was_recorded():
     assert clocks[1, 1].by == DATAGRAMS and max(field.errors(clocks).values()) < 0.005
 
 
-@given(st.dictionaries(st.tuples(st.integers(0, 4), st.integers(1, 3)), st.tuples(st.floats(0, 500), st.floats(-5e-5, 5e-5)),
-                       min_size=1, max_size=6), st.integers(0, 10**6))
+@given(st.dictionaries(st.integers(0, 9).map(lambda node: (node, 1 + node % 3)),  # no node lives twice at once
+                       st.tuples(st.floats(0, 500), st.floats(-5e-5, 5e-5)), min_size=1, max_size=6), st.integers(0, 10**6))
 def test_time_zero_is_the_first_start_and_no_clock_is_further_off_than_it_says(found, seed):
     field = Field({name: (start, 1 + drift) for name, (start, drift) in found.items()}, until=1000, seed=seed)
     for name, (start, _) in field.clocks.items():
@@ -234,3 +234,14 @@ def test_a_clock_that_was_set_is_taken_as_it_was_set():
     lives = with_a_loner(None)
     lives[2, 7].walls = [12.0, 12.0, WALL_CLOCK + 60.0, WALL_CLOCK + 60.1]
     assert align(lives).clocks[2, 7].run_time(0.0) == pytest.approx(60.0, abs=0.2)
+
+
+def test_no_wall_clock_puts_a_life_where_another_of_its_node_is():
+    """The second life of node 0 heard nobody, and began with the clock as it stood when the first did."""
+    lives = with_a_loner(None)
+    del lives[2, 7]
+    lives[0, 2] = Life(first=0.0, last=50.0, walls=[WALL_CLOCK + 10.0] * 2)
+    found = align(lives)
+    assert found.clocks.keys() == {(0, 1), (1, 1)}
+    assert found.left_out == {(0, 2): "it exchanged nothing with the others, and by its wall clock it ran when another life of its "
+                                      "node did"}

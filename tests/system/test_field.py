@@ -355,7 +355,7 @@ def test_folders_in_a_folder_of_records_are_named_and_not_what_comes_out(tmp_pat
 
 
 def test_what_finds_no_room_leaves_nothing_that_looks_like_a_run(tmp_path):
-    cards = write(tmp_path / "in", n0=a_life(0, 1), n1=a_life(1, 0))
+    cards = write(tmp_path / "in", n0=a_life(0, 1)[:-1], n1=a_life(1, 0))
     longest = 24_000  # bytes of a file: the manifest fits, what follows does not
     with (cards / "0.jsonl").open("ab") as file:
         while file.tell() < 4 * longest:
@@ -389,7 +389,7 @@ def test_records_that_were_cut_in_the_middle_end_there_and_it_is_said(tmp_path):
         assert [note.partition(", ")[0] for note in found.early] == ["host 1's records end at 30.0 s of 75.0 s"]
     stopped = [*cut, record(30.5, 1, "node_stopped", epoch=100)]
     assert collect([write(tmp_path / "stopped", n0=a_life(0, 1), n1=stopped)], tmp_path / "a", NodeConfig()).early == []
-    back = [*cut, *(r | {"t": r["t"] + 40.0} for r in a_life(1, None, epoch=101, until=10))]
+    back = [*cut, *(r | {"t": r["t"] + 40.0} for r in a_life(1, None, epoch=101, wall=WALK + 40.0, until=10))]
     assert collect([write(tmp_path / "back", n0=a_life(0, 1), n1=back)], tmp_path / "b", NodeConfig()).early == []
 
 
