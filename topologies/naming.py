@@ -2,8 +2,8 @@
 
 A text is a name, a whole number an id; digits in quotes that are no name are an id too. Where hosts have names that
 are numbers and not their own ids (a trace's nodes 1, 2, ..), a bare number could mean either. Then it is refused,
-unless `hosts.numbers` says what numbers are. The same holds where names end in numbers (pi1, pi2) and an id would lead
-to the host of another number.
+unless `hosts.numbers` says what numbers are. The same holds where names hold numbers (pi1, 1-north, pi1.lan) and an id
+would lead to the host of another number.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 MOST_SHOWN = 8  # names in one line
-_END = re.compile(r"(?<![0-9])[0-9]{1,9}$")
+_NUMBER = re.compile(r"(?<![0-9])[0-9]{1,9}(?![0-9])")
 
 
 class NoHost(ValueError):
@@ -58,30 +58,41 @@ class Naming:
 
     @property
     def muddled(self) -> bool:
-        """Whether there are ids that could be taken for the number of another host, by its name or by the end of it."""
-        return self.twofold or any(self.taken_for(host) is not None for host in self._by_end if 0 <= host < self.count)
+        """Whether there are ids that could be taken for the number of another host, by its name or by a number in it."""
+        return self.twofold or any(self.taken_for(host) is not None for host in self._by_number if 0 <= host < self.count)
 
     def taken_for(self, host: int) -> int | None:
-        """The host whose name ends in this id (pi1 for 1), where that of the host itself (pi2) does not."""
-        if self.names is None or not 0 <= host < self.count or _end(self.names[host]) == host:
+        """The host that is numbered by this id in its name (pi1 for 1), where the host itself (pi2) is not."""
+        if self.names is None or not 0 <= host < self.count or self._numbered[host] == host:
             return None
-        return self._by_end.get(host)
+        return self._by_number.get(host)
 
     def confusion(self) -> str:
-        """Where names are numbers or end in them: an example of one that is not its host's id."""
+        """Where names are numbers or hold them: an example of one that is not its host's id."""
         number = next((name for name, host in self._ids.items() if _is_number(name) and name != str(host)), None)
         if number is None:
+<<<<<<< HEAD
             number = (self.names or [])[next(self._by_end[host] for host in self._by_end if self.taken_for(host) is not None)]
+=======
+            number = self.names[next(self._by_number[host] for host in self._by_number if self.taken_for(host) is not None)]
+>>>>>>> 2ab9040 (A number anywhere in a host's name is not taken for an id: pi1.lan, 1-north)
         return f'host "{number}" has the id {self._ids[number]}'
 
     @cached_property
-    def _by_end(self) -> dict[int, int]:
-        """The first host whose name ends in a number, by that number."""
-        ends = ((_end(name), host) for host, name in reversed(list(enumerate(self.names or ()))))
-        return {end: host for end, host in ends if end is not None}
+    def _numbered(self) -> list[int | None]:
+        """The number by which each host's name tells it from others: the last one that is not the same in all names."""
+        found = [[int(number) for number in _NUMBER.findall(name)] for name in self.names or ()]
+        while sum(map(bool, found)) > 1 and len({numbers[-1] for numbers in found if numbers}) == 1:
+            found = [numbers[:-1] for numbers in found]  # pi1.lan24, pi2.lan24
+        return [numbers[-1] if numbers else None for numbers in found]
+
+    @cached_property
+    def _by_number(self) -> dict[int, int]:
+        """The first host of each of those numbers."""
+        return {number: host for host, number in reversed(list(enumerate(self._numbered))) if number is not None}
 
     def _undoubted(self, host: int, cure: str = "") -> int:
-        """The id, unless it could be meant as the number at the end of another host's name. Raises NoHost."""
+        """The id, unless it could be meant as the number in another host's name. Raises NoHost."""
         if (other := self.taken_for(host)) is None:
             return host
         names = self.names or []
@@ -110,12 +121,6 @@ class Naming:
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal()
-
-
-def _end(name: str) -> int | None:
-    """The number in which a name ends."""
-    found = _END.search(name)
-    return int(found.group()) if found else None
 
 
 def _is_plain_id(text: str) -> bool:

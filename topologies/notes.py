@@ -155,11 +155,15 @@ def _hosts(scenario: Scenario) -> Iterator[str]:
     hosts, count = scenario.hosts, len(scenario.names)
     naming = scenario.naming
     if hosts.numbers is not None and not naming.muddled:
+<<<<<<< HEAD
         yield "hosts.numbers: has no effect if no name is a number or ends in another host's id; leave it out"
+=======
+        yield "hosts.numbers: says nothing where no name is a number or holds that of another host; leave it out"
+>>>>>>> 2ab9040 (A number anywhere in a host's name is not taken for an id: pi1.lan, 1-north)
     if count == 1:
         yield "hosts: with one host nothing goes on the air; use two or more"
     if naming.muddled:
-        what = "are numbers" if naming.twofold else "end in numbers"
+        what = "are numbers" if naming.twofold else "hold numbers"
         yield (f"hosts: names that {what} are not the ids of their hosts: {naming.confusion()}; records, captures and the files of the "
                "run directory go by ids")
     for key, own in hosts.each.items():

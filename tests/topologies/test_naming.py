@@ -148,6 +148,9 @@ def test_a_scenario_as_written_out_means_the_same_hosts(tmp_path, names, numbers
 @pytest.mark.parametrize(("names", "value", "ways"), [
     (["pi1", "pi2"], 1, '"pi1" or "pi2"'), (["pi1", "pi2"], "1", '"pi1" or "pi2"'), (["gate", "stand-0"], 0, '"stand-0" or "gate"'),
     (["n01", "n02"], 1, '"n01" or "n02"'), (["pi2", "pi1", "gate"], 2, '"pi2" or "gate"'), (["a1", "a2", "b1"], 1, '"a1" or "a2"'),
+    (["pi1.local", "pi2.local"], 1, '"pi1.local" or "pi2.local"'), (["1-north", "2-south"], 1, '"1-north" or "2-south"'),
+    (["pi1.lan24", "pi2.lan24"], 1, '"pi1.lan24" or "pi2.lan24"'), (["1st", "2nd"], 1, '"1st" or "2nd"'),
+    (["node1_a", "node2_b", "gate"], 1, '"node1_a" or "node2_b"'), (["10.0.0.1", "10.0.0.2"], 1, '"10.0.0.1" or "10.0.0.2"'),
 ])  # fmt: skip
 def test_an_id_that_is_the_number_of_another_host(names, value, ways):
     assert Naming(names).muddled
@@ -155,7 +158,8 @@ def test_an_id_that_is_the_number_of_another_host(names, value, ways):
         Naming(names).host(value)
 
 
-@pytest.mark.parametrize("names", [["gate", "pi1", "pi2"], ["a0", "a1", "b0", "b1"], ["a", "b"], ["pi7", "pi8"], ["0", "1"], ["x00", "x01"]])
+@pytest.mark.parametrize("names", [["gate", "pi1", "pi2"], ["a0", "a1", "b0", "b1"], ["a", "b"], ["pi7", "pi8"], ["0", "1"], ["x00", "x01"], ["0-north", "1-south"],
+                                   ["a-5ghz", "b-5ghz", "c", "d", "e", "f"], ["pi0.lan1", "pi1.lan1"]])
 def test_ids_that_nobody_takes_for_another_host_need_no_word(names):
     naming = Naming(names)
     assert not naming.muddled and [naming.host(host) for host in range(len(names))] == list(range(len(names)))
