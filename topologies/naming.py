@@ -71,11 +71,7 @@ class Naming:
         """Where names are numbers or hold them: an example of one that is not its host's id."""
         number = next((name for name, host in self._ids.items() if _is_number(name) and name != str(host)), None)
         if number is None:
-<<<<<<< HEAD
-            number = (self.names or [])[next(self._by_end[host] for host in self._by_end if self.taken_for(host) is not None)]
-=======
-            number = self.names[next(self._by_number[host] for host in self._by_number if self.taken_for(host) is not None)]
->>>>>>> 2ab9040 (A number anywhere in a host's name is not taken for an id: pi1.lan, 1-north)
+            number = (self.names or [])[next(self._by_number[host] for host in self._by_number if self.taken_for(host) is not None)]
         return f'host "{number}" has the id {self._ids[number]}'
 
     @cached_property

@@ -155,11 +155,7 @@ def _hosts(scenario: Scenario) -> Iterator[str]:
     hosts, count = scenario.hosts, len(scenario.names)
     naming = scenario.naming
     if hosts.numbers is not None and not naming.muddled:
-<<<<<<< HEAD
-        yield "hosts.numbers: has no effect if no name is a number or ends in another host's id; leave it out"
-=======
-        yield "hosts.numbers: says nothing where no name is a number or holds that of another host; leave it out"
->>>>>>> 2ab9040 (A number anywhere in a host's name is not taken for an id: pi1.lan, 1-north)
+        yield "hosts.numbers: has no effect if no name is a number or holds that of another host; leave it out"
     if count == 1:
         yield "hosts: with one host nothing goes on the air; use two or more"
     if naming.muddled:
