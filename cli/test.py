@@ -27,8 +27,9 @@ PROGRAMS = {  # what tests start besides Python (their marker `needs`), and Debi
 # What --fast runs: no Spark, no real time, no program besides Python, no search for random examples, and not these files,
 # which take seconds each.
 FAST = ("tests/test_references.py", "tests/topologies", "tests/mobility", "tests/node", "tests/emulation")
-FAST_WITHOUT = tuple(f"tests/node/test_{name}.py" for name in (
-    "floods", "programs", "oracle", "recovery_histories", "maodv_histories"))
+FAST_WITHOUT = (*(f"tests/node/test_{name}.py" for name in (
+    "floods", "maodv_histories", "oracle", "programs", "recovery_bad_input", "recovery_histories")),
+    "tests/topologies/test_hostile_scenarios.py")
 FAST_MARKERS = "not slow and not hwsim and not real_time and not needs and not hypothesis"
 ADMINISTRATION = ("/usr/sbin", "/sbin")  # where Debian has babeld, and where a user's PATH does not look
 

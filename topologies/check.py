@@ -46,7 +46,7 @@ def _run(scenario: Scenario) -> Iterator[Finding]:
     if run.warm_up >= run.duration:
         yield "run.warm_up", f"{run.warm_up:g} in a run of {run.duration:g} s", "less than run.duration"
     elif not low < high and (low, high) != (run.warm_up, run.duration - run.deadline):
-        yield "run.window", f"[{low:g}, {high:g}], which is empty", "the begin first, and the end after it"
+        yield "run.window", f"[{low:g}, {high:g}], which is empty", "the start first, then the end"
     elif not low < high:
         yield (
             "run.window",
@@ -54,10 +54,10 @@ def _run(scenario: Scenario) -> Iterator[Finding]:
             "a run longer than warm_up + deadline, or a window of your own",
         )
     elif low < 0 or high > run.duration:
-        yield "run.window", f"[{low:g}, {high:g}]", f"a span within [0, {run.duration:g}], the run"
+        yield "run.window", f"[{low:g}, {high:g}]", f"a span within the run, [0, {run.duration:g}]"
     elif low >= run.duration - run.deadline:
-        found = f"[{low:g}, {high:g}], where nothing is measured: the run ends before an event of then has had its {run.deadline:g} s"
-        yield "run.window", found, f"a begin before {run.duration - run.deadline:g}, a shorter run.deadline or a longer run"
+        found = f"[{low:g}, {high:g}], where nothing is measured: the run ends before the deadline ({run.deadline:g} s) of an event published then"
+        yield "run.window", found, f"a start before {run.duration - run.deadline:g}, a shorter run.deadline or a longer run"
 
 
 def _hosts(scenario: Scenario) -> Iterator[Finding]:
@@ -75,7 +75,7 @@ def _hosts(scenario: Scenario) -> Iterator[Finding]:
         for key, table in tables:
             if table.command is not None or table.node is False:
                 found = "command" if table.command is not None else "node"
-                yield f"{key}.{found}", 'something for world "sim", which runs our node alone', 'run.world = "netns"'
+                yield f"{key}.{found}", 'a setting for world "sim", which runs our node only', 'run.world = "netns"'
     yield from _ports(scenario)
 
 
@@ -84,10 +84,10 @@ def _ports(scenario: Scenario) -> Iterator[Finding]:
     ports = {key: table for key, table in scenario.hosts.each.items() if table.interface is not None}
     for key, table in ports.items():
         if scenario.run.world == "sim":
-            yield f"hosts.{key}.interface", 'something for world "sim", whose time is not that of a device', 'run.world = "netns"'
+            yield f"hosts.{key}.interface", 'a setting for world "sim", in virtual time', 'run.world = "netns"'
         for name in ("command", "node"):
             if getattr(table, name):
-                yield f"hosts.{key}.{name}", "something to run on a host that is a real device", "leave it out"
+                yield f"hosts.{key}.{name}", "a program for a host that is a real device", "leave it out"
         if scenario.netns.neighbors == "permanent":
             found = '"permanent", but the address of the device of a host is not known'
             yield "netns.neighbors", f"{found} (hosts.{key}.interface)", '"frames"'
@@ -131,12 +131,12 @@ def _trace(scenario: Scenario, trace: mobility.Movement) -> Iterator[Finding]:
     for key, (format, _) in mobility.OPTIONS.items():
         value = getattr(motion, key)
         if value != type(motion).model_fields[key].default and motion.format != format:
-            yield f"mobility.{key}", f"{show(value)} for a trace in {motion.format}", f"leave it out, it is for {format}"
+            yield f"mobility.{key}", f"{show(value)} for a trace in {motion.format}", f"leave it out; it is for {format}"
     if scenario.hosts.names is not None and trace.names != [str(k) for k in range(len(trace))]:
         for name, own in zip(names, trace.names):
             if name != own and name in trace.names:
-                found = f'"{name}" for the trace\'s host "{own}", while the trace has a host "{name}" of its own'
-                yield "hosts.names", found, "leave hosts.names out, the trace has names, or give others"
+                found = f'"{name}" for the trace\'s host "{own}", but the trace has another host "{name}"'
+                yield "hosts.names", found, "leave hosts.names out, because the trace has names, or choose others"
                 break
     moves = any(len(trajectory.times) > 1 for trajectory in trace.trajectories)
     left = trace.duration - motion.start
@@ -208,7 +208,7 @@ def _workload(scenario: Scenario) -> Iterator[Finding]:
             if row.until is not None and row.until <= row.at:
                 yield f"{key}.until", f"{row.until:g}", f"a time after at = {row.at:g}"
             if name == "publish" and row.every is not None and row.spread > row.every:
-                yield f"{key}.spread", f"{row.spread:g} with every = {row.every:g}", "at most every, which spreads them as far as can be"
+                yield f"{key}.spread", f"{row.spread:g} with every = {row.every:g}", "at most `every`"
 
 
 def _named(scenario: Scenario, key: str, hosts: Sequence[int]) -> Iterator[Finding]:
@@ -218,7 +218,7 @@ def _named(scenario: Scenario, key: str, hosts: Sequence[int]) -> Iterator[Findi
         yield from _known(key, host, count)
         if host < count and (without := _nodeless(scenario, host)):
             found = f"{scenario.naming.who(host)}, with {without}, where nothing of the workload runs"
-            yield key, found, "leave it out, its own programs subscribe and publish"
+            yield key, found, "leave it out; the host's own programs subscribe and publish"
     if len(set(hosts)) < len(hosts):
         yield key, f"{scenario.naming.who(_twice(hosts))} twice", "each host once"
 
@@ -243,7 +243,7 @@ def _roaming(scenario: Scenario) -> Iterator[Finding]:
     if len(set(roam)) < len(roam):
         yield "workload.roam", f"{scenario.naming.who(_twice(roam))} twice", "each host once"
     if roam and set(range(count)) <= set(roam):
-        yield "workload.roam", f"all {count} hosts", "leave some out, they are the brokers"
+        yield "workload.roam", f"all {count} hosts", "leave some out, as brokers"
     if roam and scenario.node.tree == "none":
         yield "workload.roam", 'hosts that roam with node.tree = "none"', 'node.tree = "maodv": a handoff goes through the tree'
 
@@ -277,7 +277,7 @@ def _faults(scenario: Scenario) -> Iterator[Finding]:
             if fault.action in ("freeze", "thaw") and scenario.run.world == "sim":
                 yield f"faults[{k}].action", f'"{fault.action}" in world "sim"', 'run.world = "netns", or "crash"'
             elif fault.action in ("freeze", "thaw") and scenario.hosts.interface_of(fault.host) is not None:
-                found = f'"{fault.action}" of {naming.who(fault.host)}, a real device whose programs are its own'
+                found = f'"{fault.action}" of {naming.who(fault.host)}, a real device that runs its own programs'
                 yield f"faults[{k}].action", found, '"stop" or "crash", which take it off the air'
     yield from _idle_faults(scenario)
 
@@ -322,7 +322,7 @@ def _mininet(scenario: Scenario) -> Iterator[Finding]:
         yield "radio.model", f'{show(radio.model)} in world "mininet", whose wmediumd has its own model of losses', f'"unit_disk", or {other}'
     for key in ("loss", "delay", "links"):
         if found := getattr(radio, key):
-            yield f"radio.{key}", f'{"some" if key == "links" else f"{found:g}"} in world "mininet", whose wmediumd takes none', other
+            yield f"radio.{key}", f'{"some" if key == "links" else f"{found:g}"} in world "mininet", whose wmediumd has none', other
     for k, fault in enumerate(scenario.faults):
         if isinstance(fault, LinkFault):
             yield f"faults[{k}].action", f'"{fault.action}" of a link in world "mininet"', other

@@ -42,7 +42,7 @@ class ScenarioError(Exception):
         self.problems = [one_line(problem) for problem in problems]
         told = self.problems[:MOST_TOLD]
         if more := more + len(self.problems) - len(told):
-            told.append(f"and {more} problems more; put these right first")
+            told.append(f"and {more} more problems; fix these first")
         super().__init__("\n".join(told))
 
 

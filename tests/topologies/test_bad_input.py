@@ -144,18 +144,18 @@ ONE_PROBLEM = [
     ),
     (
         {"run": 'duration = 60\nworld = "mininet"', "radio": "loss = 0.25"},
-        'radio.loss: found 0.25 in world "mininet", whose wmediumd takes none; run.world = "hwsim", whose medium is ours',
+        'radio.loss: found 0.25 in world "mininet", whose wmediumd has none; run.world = "hwsim", whose medium is ours',
     ),
     (
         {"run": 'duration = 60\nworld = "mininet"', "tail": '[[faults]]\nat = 5\naction = "cut"\nlink = [0, 1]\n'},
         'faults[0].action: found "cut" of a link in world "mininet"; run.world = "hwsim"',
     ),
-    ({"hosts": 'count = 3\ncommand = ["babeld"]'}, 'hosts.command: found something for world "sim"'),
-    ({"hosts": "count = 3\n[hosts.1]\nnode = false"}, 'hosts.1.node: found something for world "sim"'),
-    ({"hosts": 'count = 3\n[hosts.1]\ninterface = "eth1"'}, 'hosts.1.interface: found something for world "sim"'),
+    ({"hosts": 'count = 3\ncommand = ["babeld"]'}, 'hosts.command: found a setting for world "sim"'),
+    ({"hosts": "count = 3\n[hosts.1]\nnode = false"}, 'hosts.1.node: found a setting for world "sim"'),
+    ({"hosts": 'count = 3\n[hosts.1]\ninterface = "eth1"'}, 'hosts.1.interface: found a setting for world "sim"'),
     (
         {"run": 'duration = 60\nworld = "netns"', "hosts": 'count = 3\n[hosts.1]\ninterface = "eth1"\nnode = true'},
-        "hosts.1.node: found something to run on a host that is a real device; leave it out",
+        "hosts.1.node: found a program for a host that is a real device; leave it out",
     ),
     (
         {
@@ -206,13 +206,13 @@ ONE_PROBLEM = [
     ),
     (
         {"run": "duration = 60\nwindow = [40, 10]"},
-        "run.window: found [40, 10], which is empty; the begin first, and the end after it",
+        "run.window: found [40, 10], which is empty; the start first, then the end",
     ),
     (
         {"run": "duration = 60\nwindow = [10, 70]"},
-        "run.window: found [10, 70]; a span within [0, 60], the run",
+        "run.window: found [10, 70]; a span within the run, [0, 60]",
     ),
-    ({"run": "duration = 60\nwindow = [-1, 7]"}, "run.window: found [-1, 7]; a span within [0, 60], the run"),
+    ({"run": "duration = 60\nwindow = [-1, 7]"}, "run.window: found [-1, 7]; a span within the run, [0, 60]"),
     ({"hosts": 'count = 2\nnames = ["a"]'}, "hosts.count: found 2 together with 1 names; leave hosts.count out"),
     ({"hosts": 'names = ["a", "b", "a"]'}, 'hosts.names: found "a" twice; names that differ'),
     (

@@ -95,7 +95,7 @@ def test_two_tables_for_one_host_and_a_host_twice_in_a_list_are_refused(tmp_path
 
 
 def test_names_that_go_against_the_traces_own_are_refused(tmp_path):
-    with pytest.raises(topologies.ScenarioError, match='hosts.names: found "2" for the trace\'s host "1", while the trace has'):
+    with pytest.raises(topologies.ScenarioError, match='hosts.names: found "2" for the trace\'s host "1", but the trace has another host'):
         scenario(tmp_path, "", 'names = ["2", "1", "5"]')
     assert scenario(tmp_path, "", 'names = ["ann", "ben"]').names == ["ann", "ben"]
 

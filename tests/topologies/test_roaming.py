@@ -28,7 +28,7 @@ def test_hosts_roam_by_id_and_by_name(tmp_path):
     ("[workload]\nroam = [3]\n", "roam.toml: workload.roam: found host 3; an id from 0 to 2"),
     ('[workload]\nroam = ["dee"]\n', 'workload.roam[0]: found "dee", which is no host; the hosts have no names, give an id'),
     ("[workload]\nroam = [1, 1]\n", "workload.roam: found host 1 twice; each host once"),
-    ("[workload]\nroam = [0, 1, 2]\n", "workload.roam: found all 3 hosts; leave some out, they are the brokers"),
+    ("[workload]\nroam = [0, 1, 2]\n", "workload.roam: found all 3 hosts; leave some out, as brokers"),
     ("[workload]\nroam = [-1]\n", "workload.roam[0]: found -1"),
     ("[workload]\nroam = 2\n", "workload.roam: found 2"),
     ('[node]\ntree = "none"\nstrategy = "flood"\n[workload]\nroam = [2]\n',
