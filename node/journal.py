@@ -296,7 +296,7 @@ def replay(path: str | Path, say: Callable[[str], object] = lambda sentence: Non
 
 def _time(t: object, before: float) -> float:
     """The time of an input, which is not before that of the input ahead of it. Raises JournalError."""
-    if type(t) not in (int, float) or not before <= t < math.inf:
+    if not isinstance(t, int | float) or isinstance(t, bool) or not before <= t < math.inf:
         raise JournalError(f"found t = {str(t)[:40]} after {before:g}; an input has a time, and none before the last one's: lines are "
                            "missing or out of order, so restore the file from a copy")
     return float(t)
