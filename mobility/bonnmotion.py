@@ -34,6 +34,7 @@ from mobility.textfile import (
 from mobility.trajectory import Trajectory
 
 LEAVES, RETURNS = 2.0, 1.0
+ENDINGS = (".movements",)
 _NOTHING = np.empty(0)
 _AT_ONCE = 1 << 20  # characters of a line that are split at once; more would take memory with their words
 _DIMENSIONS = re.compile(r"\s*#\s*([23])\s*D\b", re.IGNORECASE)

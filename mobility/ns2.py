@@ -35,6 +35,7 @@ from mobility.textfile import (
 )
 from mobility.trajectory import Trajectory
 
+ENDINGS = (".ns_movements", ".ns2", ".tcl", ".scen", ".setdest")
 _AXES = ("X_", "Y_", "Z_")
 # the header that setdest and CORE write; CORE's has a time
 _HEADER = re.compile(r"\s*#\s*nodes:\s*(\d{1,9}),(?:\s*max time:\s*([^,\s]+))?", re.IGNORECASE)

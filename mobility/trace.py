@@ -9,16 +9,10 @@ from mobility import bonnmotion, lookalikes, ns2
 from mobility.movement import Movement
 from mobility.textfile import NotUnderstood, TraceError
 
+# A format is a module with `read(path) -> Movement`, `write(movement, path)`, and ENDINGS, the ends of its files' names.
 FORMATS: dict[str, ModuleType] = {"bonnmotion": bonnmotion, "ns2": ns2}
 OPTIONS = {"dimensions": ("bonnmotion", (2, 3)), "zero_speed": ("ns2", ("stop", "jump"))}  # of which reader, and values
-_ENDINGS = {
-    ".movements": "bonnmotion",
-    ".ns_movements": "ns2",
-    ".ns2": "ns2",
-    ".tcl": "ns2",
-    ".scen": "ns2",
-    ".setdest": "ns2",
-}
+_ENDINGS: dict[str, str] = {ending: name for name, module in FORMATS.items() for ending in module.ENDINGS}
 
 
 def read(path: Path | str, format: str | None = None, **options: object) -> Movement:

@@ -79,7 +79,7 @@ def _hosts(path: Path, tables: Tables, read_trace: Callable[[dict[str, Any]], mo
         if motion["format"] is None:
             motion["format"] = "bonnmotion"
             if not Path(motion["trace"]).is_file():
-                return [line(path, "mobility.trace", f"{show(named)}, which is no file", "a BonnMotion or ns-2 trace, by its path from "
+                return [line(path, "mobility.trace", f"{show(named)}, which is no file", "a trace, by its path from "
                              "the folder of the scenario")]
             name = show(Path(motion["trace"]).name)
             if seems := mobility.looks_like(motion["trace"]):
@@ -89,7 +89,7 @@ def _hosts(path: Path, tables: Tables, read_trace: Callable[[dict[str, Any]], mo
                     path,
                     "mobility.trace",
                     f"{name} whose format its name does not tell",
-                    'add format = "bonnmotion" or "ns2"',
+                    f"add format = {' or '.join(map(show, mobility.FORMATS))}",
                 )
             ]
     if not isinstance(motion["format"], str) or motion["format"] not in mobility.FORMATS:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import AfterValidator, Discriminator, Field, Tag
+from pydantic_core import PydanticCustomError
 
 import mobility
 from topologies.section import AsTuple, NotNegative, Section
@@ -39,10 +40,16 @@ class Static(Section):
     )
 
 
+def _of_a_format(name: str) -> str:
+    if name not in mobility.FORMATS:
+        raise PydanticCustomError("literal_error", "one of {expected}", {"expected": " or ".join(map(repr, mobility.FORMATS))})
+    return name
+
+
 class Trace(Section):
     trace: str = Field(min_length=1, description="the file, relative to the scenario's")
-    format: Literal["bonnmotion", "ns2"] = Field(
-        description="format of the file; by default recognized by its name"
+    format: Annotated[str, AfterValidator(_of_a_format)] = Field(
+        description="format of the file (see [mobility.md](mobility.md)); by default recognized by its name"
     )
     start: NotNegative = Field(0.0, description="s: time in the trace at which the run begins")
     dimensions: int | None = Field(
