@@ -50,13 +50,13 @@ _COMMON = {
     "spark.sql.caseSensitive": "true",
 }
 
-_OPTIONS = "spark.driver.extraJavaOptions"
-_EMBEDDED = {
+OPTIONS = "spark.driver.extraJavaOptions"
+EMBEDDED_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "2g",
     # few and short jobs: Java's second compiler and more than one thread that collects garbage cost more than they save
-    _OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
+    OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.shuffle.compress": "false",
@@ -122,9 +122,9 @@ def _load(_: int) -> None:
 def _start(master: str) -> SparkContext:
     settings = dict(_COMMON)
     if master.startswith("local"):
-        settings |= _EMBEDDED
+        settings |= EMBEDDED_SETTINGS
         if (classes := Path(sys.prefix, CLASSES)).is_file():
-            settings[_OPTIONS] += f" -XX:SharedArchiveFile={classes} -Xlog:disable"  # without a word if it is of another Java
+            settings[OPTIONS] += f" -XX:SharedArchiveFile={classes} -Xlog:disable"  # without a word if it is of another Java
         # it looks for an address of this machine's name before it reads its settings, and the name may have none
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # workers run this Python

@@ -64,6 +64,7 @@ def main(wanted: str) -> int:
                 _make_environment()
             try:
                 java.ensure(VENV / "java", _say)
+                java.keep_classes(VENV, ROOT)
             except debian.Unavailable as error:
                 _say(f"Java is missing, so runs cannot be analysed: {error}.")
             if new:

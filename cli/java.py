@@ -19,6 +19,8 @@ from cli import debian
 OLDEST = 17
 PACKAGES = ["openjdk-17-jre-headless", "openjdk-21-jre-headless"]  # Debian 12 has the first, 13 the second
 JVMS = Path("/usr/lib/jvm")
+CLASSES = "java.jsa"  # in the environment; analysis/session.py hands it to Java
+PATIENCE = 600.0  # s
 
 
 def ensure(link: Path, say: Callable[[str], None] = lambda text: None) -> None:
@@ -41,6 +43,20 @@ def ensure(link: Path, say: Callable[[str], None] = lambda text: None) -> None:
         raise debian.Unavailable(f"no Java {OLDEST} or later was found; {advice()}")
     say("fetching Java from Debian.")
     _unpack(link)
+
+
+def keep_classes(venv: Path, root: Path) -> None:
+    """Have the Java of the environment write down the classes of Spark, by which it starts in half the time; an analysis
+    does without, so this does not fail. `root`: the checkout."""
+    kept, growing = venv / CLASSES, venv / f"{CLASSES}.part"
+    environment = {**os.environ, "PYTHONPATH": str(root), "JAVA_HOME": str(venv / "java")}
+    kept.unlink(missing_ok=True)  # of another Java, which this one would not read
+    try:
+        subprocess.run([venv / "bin/python", "-P", "-m", "analysis.classes", growing], env=environment, cwd=root,
+                       stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=True)
+        growing.replace(kept)
+    except (OSError, subprocess.SubprocessError):
+        growing.unlink(missing_ok=True)
 
 
 def advice() -> str:

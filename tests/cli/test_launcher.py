@@ -381,6 +381,19 @@ def test_the_java_that_fits_is_found(no_java, monkeypatch, tmp_path):
     assert (tmp_path / "link").resolve() == named
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_classes_of_java_are_kept_whole_or_not_at_all(tmp_path, fails):
+    program = tmp_path / "bin/python"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$JAVA_HOME $PYTHONPATH" > "$4"\nexit {int(fails)}\n')
+    program.chmod(0o755)
+    (tmp_path / java.CLASSES).write_text("of another Java")
+    java.keep_classes(tmp_path, tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bin", *([] if fails else [java.CLASSES])]
+    if not fails:
+        assert (tmp_path / java.CLASSES).read_text() == f"{tmp_path / 'java'} {tmp_path}\n"
+
+
 def test_without_java_the_cure_is_said(no_java, tmp_path):
     with pytest.raises(debian.Unavailable, match="set JAVA_HOME"):
         java.ensure(tmp_path / "link")
