@@ -137,6 +137,11 @@ class Sniffer:
         finally:
             self.close()
 
+    def take(self) -> None:
+        """All that the kernel has handed over by now, as `run` does again and again. Raises DiskFull."""
+        if self._ring is not None:
+            self._take(self._ring)
+
     def close(self) -> None:
         """Take what is in the ring still, and write it out. Raises DiskFull."""
         if self._ring is not None:

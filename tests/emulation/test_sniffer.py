@@ -52,7 +52,7 @@ def test_every_frame_is_in_the_file_once_in_order_and_whole(tmp_path):
         for number in range(3000):
             os.write(tap, frame(number, 46 + number % 1400))
             if number % 500 == 0:
-                sniffer._take()
+                sniffer.take()
         sniffer.close()
         assert sniffer.dropped == 0 and sniffer.frames >= 3000
         found = [(at, data) for at, data in capture.read(tmp_path / "all.pcap") if data[12:14] == b"\x88\xb5"]

@@ -384,7 +384,7 @@ def test_what_the_command_line_offers_is_what_the_simulator_knows():
     (("epidemic", "--memory", "none"), "--memory none: in epidemic dispatchers remember what they told, as nodes do; leave it out."),
     (("mobile", "--memory", "told"), "--memory told: in mobile dispatchers remember"),
     (("mobile", "--replacement", "end_any"), "--replacement end_any: in mobile radios decide"),
-    (("dynamic-topology", "--memory", "some"), "invalid choice: 'some'")])
+    (("dynamic-topology", "--memory", "some"), "--memory: found 'some'; one of 'none', 'told'")])
 def test_readings_that_an_evaluation_does_not_leave_open_are_refused(tmp_path, given, said):
     done = roamcast("reproduce", *given, cwd=tmp_path)
     assert done.returncode == 2 and said in done.stderr and not list(tmp_path.iterdir())
