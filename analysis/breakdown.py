@@ -16,13 +16,13 @@ RECORDED = 2e-6  # s that two times in records may be off each other
 _SETS = {"whole": [], "bin": ["bin"], "reason": ["reason", "detail"], "kind": ["kind"], "node": ["node"],
          "source": ["source"], "hops": ["hops"]}
 _SPREAD = ("whole", "kind", "node", "source")  # those of which latencies are told
-_SUMS = ["delivered", "repeats", "impossible", "recovered", "hops_sum", "latency_sum"]
+_SUMS = ["delivered", "repeats", "impossible", "early", "recovered", "hops_sum", "latency_sum"]
 
 
 class Breakdown(NamedTuple):
     """Frames with `expected`, `delivered` (in time), `reachable` (by the bound), `impossible` (delivered before
-    the bound, or without one), `recovered` and `repeats`; those of classes, kinds, nodes and sources also with
-    `percentiles`, the latency's percentiles 0, 1, .. 100 in s (None where nothing was delivered). Only pairs whose hosts
+    the bound, or without one), `early` (before the publication), `recovered` and `repeats`; those of classes, kinds, nodes and
+    sources also with `percentiles`, the latency's percentiles 0, 1, .. 100 in s (None where nothing was delivered). Only pairs whose hosts
     were up throughout and whose client is not at the publisher's own node, except `classes`."""
 
     classes: pd.DataFrame  # by `class`: counted, local, node_down; also `mean_hops`, `mean_latency`
@@ -39,7 +39,7 @@ def count(outcomes: pa.Table, window: tuple[float, float]) -> dict[str, pa.Table
     """Some rows of the table `outcomes`, counted in all ways at once: way -> its sums."""
     width, number = bin_width(window), pa.int64()
     at, in_time, bound = outcomes["published"], outcomes["in_time"], outcomes["bound"]
-    early = pc.or_kleene(pc.is_null(bound), pc.less(outcomes["delivered"], pc.subtract(bound, RECORDED)))
+    beyond = pc.or_kleene(pc.is_null(bound), pc.less(outcomes["delivered"], pc.subtract(bound, RECORDED)))
     hops = pc.if_else(in_time, outcomes["hops"], pa.scalar(None, number))
     pairs = pa.table({
         "class": pc.if_else(outcomes["node_down"], "node_down", pc.if_else(outcomes["local"], "local", "counted")),
@@ -47,7 +47,8 @@ def count(outcomes: pa.Table, window: tuple[float, float]) -> dict[str, pa.Table
         **{name: outcomes[name] for name in ("reason", "detail", "kind", "node", "source")}, "hops": hops,
         "delivered": in_time.cast(number), "reachable": bound, "latency": outcomes["latency"],
         "repeats": pc.max_element_wise(pc.subtract(outcomes["times"], 1), 0),
-        "impossible": pc.and_(in_time, pc.fill_null(early, False)).cast(number),
+        "impossible": pc.and_(in_time, pc.fill_null(beyond, False)).cast(number),
+        "early": pc.fill_null(pc.less(outcomes["latency"], -RECORDED), False).cast(number),
         "recovered": pc.and_(in_time, pc.fill_null(outcomes["recovered"], False)).cast(number),
         "hops_sum": hops, "latency_sum": outcomes["latency"]})
     found = {}

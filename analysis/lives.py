@@ -14,6 +14,7 @@ from analysis.ingest import Ingest
 from analysis.run import Run, some
 
 HOLE = 3.0  # of these intervals between two such reports: some are missing, or the host stood still
+WORLD_QUIET = 3.0  # s that a world may be without a record; it tells of its radio each second
 QUIET = 2.0  # intervals of its reports on traffic that a living node may be without a record, with some to spare
 CUT = ["node", "epoch", "t", "back"]
 
@@ -70,14 +71,18 @@ def notes(run: Run, cut: pd.DataFrame) -> list[str]:
 def unheard(run: Run, found: Ingest, lives: pd.DataFrame, cut: pd.DataFrame) -> list[str]:
     """Notes on hosts that lived on, as the world or the run's end in order tells, and whose records break off before: of a
     file that was cut. `lives`: `node`, `up`, `down`. `run` has its end."""
+    world = found.lasts.get(-1)
+    lost = world is not None and found.counts.get("radio_traffic", 0) > 0 and world < run.ended - WORLD_QUIET
+    missing = [f"the world's records end at {world:.1f} s of {run.ended:.1f} s: what the radio and the hosts did then is not known, and "
+               "what was there counts as there to the end"] if lost else []
     if run.treeless:
-        return []  # without beacons a host may have nothing to report
+        return missing  # without beacons a host may have nothing to report
     reporting = set(found.nodes) - set(found.untold.get("traffic", ())) - set(run.roaming)
     ended = lives.groupby("node")["down"].max().to_dict()
     told = [f"host {host}'s records end at {found.lasts[host]:.1f} s of {ended[host]:.1f} s"
             for host in sorted(reporting - set(cut["node"])) if found.lasts[host] < min(ended.get(host, 0.0), run.ended) - _quiet(run)]
-    notes = [f"records break off of hosts that lived on ({len(told)}): {some(told)}; what they received and sent after that is not "
-            "known, and counts as lost or as never sent"] if told else []
+    notes = missing + [f"records break off of hosts that lived on ({len(told)}): {some(told)}; what they received and sent after that is not "
+            "known, and counts as lost or as never sent"] * bool(told)
     holes = [f"host {host} ({times} times, {longest:.1f} s at most)" for host, (times, longest) in sorted(found.holes.items())
              if host in reporting]
     if holes:

@@ -22,6 +22,8 @@ SECTIONS = ("run", "hosts", "mobility", "radio", "node", "workload")
 LONGEST = 1e9  # s, or m: what a run can have at most, and more
 MOST_HOSTS = 100_000
 MOST_NAMED = 10  # in one note
+WORLDS = ("sim", "netns", "hwsim", "mininet", "field")
+KNOWN = {"tree": ("maodv", "none"), "strategy": ("subscription", "hierarchical", "event", "flood"), "retransmission": (True, False)}
 _RECORDS = re.compile(r"(0|[1-9]\d{0,5})\.jsonl", re.ASCII)
 
 
@@ -69,7 +71,8 @@ class Run:
     @property
     def radio_known(self) -> bool:
         """Whether the world recorded which radio links existed."""
-        return (self.path / "world.jsonl").is_file()
+        world = self.path / "world.jsonl"
+        return world.is_file() and world.stat().st_size > 0
 
     @property
     def treeless(self) -> bool:
@@ -110,7 +113,10 @@ class Run:
         """Why the numbers are about the machine, by the manifest; empty for a valid run."""
         fidelity = self.manifest.get("fidelity") or {}
         because = [str(reason) for reason in fidelity.get("invalid_because") or ()]
-        return because or (["its manifest says so and gives no reason"] if fidelity.get("valid") is False else [])
+        valid = fidelity.get("valid")
+        if because or valid is True or valid is None:
+            return because
+        return ["its manifest says so and gives no reason" if valid is False else f"its manifest says valid = {str(valid)[:40]!r}"]
 
 
 def read(path: Path | str) -> Run:
@@ -144,9 +150,22 @@ def read(path: Path | str) -> Run:
                      "bound")
         notes += _clocks(path, manifest)
     elif not run.radio_known:
-        notes.append("world.jsonl is missing: radio contacts are not known, so there is no physical bound")
+        notes.append(f"world.jsonl is {'empty' if (path / 'world.jsonl').is_file() else 'missing'}: radio contacts are not known, so there is no physical bound")
+    outcome = manifest.get("outcome")
+    if manifest and outcome not in ("complete", "interrupted"):
+        why = "the run still goes on, or was killed" if outcome in (None, "running") else \
+            f"the run did not end in order ({outcome}: {str(manifest.get('reason'))[:200]})"
+        notes.append(f"by manifest.json {why}: its last records may be missing")
     for said in (manifest.get("notes"), manifest.get("fidelity", {}).get("notes")):  # before the run, and in it
-        notes += map(str, said if isinstance(said, list) else [])
+        if isinstance(said, list):
+            notes += map(str, said)
+        elif said is not None:
+            notes.append("notes in manifest.json are no list and were not read: open the file")
+    if manifest and outcome not in (None, "running"):
+        if math.isnan(run.ended):
+            notes.append(f"manifest.json says ended = {str(manifest.get('ended'))[:40]!r}, which is no time: the run ended with its last record")
+        elif run.ended > run.duration + 1:
+            notes.append(f"by manifest.json the run ended at {run.ended:g} s, and by scenario.toml it lasts {run.duration:g} s: the latter counts")
     return replace(run, notes=tuple(notes))
 
 
@@ -223,15 +242,40 @@ def _run(path: Path, scenario: dict, manifest: dict, notes: list[str]) -> Run:
             notes.append(f"scenario.toml has no run.{key}: {value:g} s was taken")
         return float(value)
 
+    def seconds(value: object) -> float:
+        if type(value) not in (int, float):
+            raise ValueError(f"run.window: found {value!r}; it is two numbers")
+        return float(value)
+
     duration, deadline, warm_up = number("duration"), number("deadline", 10.0), number("warm_up", 0.0)
     if not table.get("window"):
         notes.append("scenario.toml has no run.window: from the warm-up's end to the deadline before the end was taken")
-    first, last = map(float, table.get("window") or (warm_up, duration - deadline))
+    first, last = map(seconds, table.get("window") or (warm_up, duration - deadline))
     if not -LONGEST <= first <= last <= LONGEST:
         raise ValueError(f"run.window is {first:g} to {last:g}")
-    return Run(path, str(table.get("name", path.name)), str(table.get("world", "sim")), int(table.get("seed", 0)),
+    seed = table.get("seed")
+    if type(seed) is not int:
+        notes.append(f"scenario.toml has no whole number as run.seed, but {seed!r}: 0 was taken, and runs of one seed count once")
+    if not isinstance(table.get("world"), str):
+        notes.append("scenario.toml has no run.world: sim was taken")
+    elif table["world"] not in WORLDS:
+        notes.append(f"the world {table['world'][:40]!r} of scenario.toml is none of {', '.join(WORLDS)}: it is taken for one whose radio is "
+                     "on record")
+    elif manifest.get("world") not in (None, table["world"]):
+        notes.append(f"the worlds of scenario.toml ({table['world']}) and manifest.json ({str(manifest['world'])[:40]}) differ: the "
+                     "former's was taken")
+    node = scenario.get("node", {})
+    if odd := [key for key, known in KNOWN.items() if key in node and (type(node[key]), node[key]) not in [(type(one), one) for one in known]]:
+        notes.append(f"scenario.toml has values that are not known here in node.{', node.'.join(odd)}: losses are explained as with a "
+                     "tree whose links retransmit")
+    if missing := [key for key in KNOWN if key not in node]:
+        notes.append(f"scenario.toml has no node.{', node.'.join(missing)}: losses are explained as with a tree whose links retransmit")
+    hosts, roam = _hosts(scenario, notes), scenario.get("workload", {}).get("roam", [])
+    if not isinstance(roam, list) or any(type(host) is not int or host not in hosts for host in roam):
+        raise ValueError(f"workload.roam: found {str(roam)[:40]}; it is a list of the numbers of hosts")
+    return Run(path, str(table.get("name", path.name)), str(table.get("world", "sim")), seed if type(seed) is int else 0,
                duration, _ended(manifest), warm_up, number("grace", 5.0), deadline, (first, last),
-               _hosts(scenario), _area(scenario), scenario, manifest, ())
+               hosts, _area(scenario), scenario, manifest, ())
 
 
 def _clocks(path: Path, manifest: dict) -> list[str]:
@@ -281,9 +325,16 @@ def _toml(path: Path) -> dict:
         raise AnalysisError(f"{path}: cannot be read: {error}") from None
 
 
+def _once(pairs: list[tuple[str, object]], notes: list[str]) -> dict:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        notes.append("manifest.json has a key twice: the last of each was taken")
+    return found
+
+
 def _manifest(path: Path, notes: list[str]) -> dict:
     try:
-        found = json.loads(path.read_text())
+        found = json.loads(path.read_text(), object_pairs_hook=lambda pairs: _once(pairs, notes))
         # half of a surrogate pair is JSON, and no text that could be written again
         found = json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
     except FileNotFoundError:
@@ -296,6 +347,8 @@ def _manifest(path: Path, notes: list[str]) -> dict:
         notes.append("manifest.json is not as a run writes it: the run did not end in order")
         return {}
     fidelity = found.get("fidelity")
+    if fidelity is not None and not isinstance(fidelity, dict):
+        notes.append("fidelity in manifest.json is not as a run writes it: whether the run was valid is not known")
     found["fidelity"] = fidelity if isinstance(fidelity, dict) else {}
     because = found["fidelity"].get("invalid_because")
     if because is not None and not isinstance(because, list):
@@ -306,19 +359,24 @@ def _manifest(path: Path, notes: list[str]) -> dict:
 def _ended(manifest: dict) -> float:
     """The time that the run reached; nan when it did not write its last word."""
     ended = manifest.get("ended")
-    if manifest.get("outcome", "running") == "running" or not isinstance(ended, int | float) \
+    if manifest.get("outcome", "running") == "running" or type(ended) not in (int, float) \
             or not 0 <= ended <= LONGEST:
         return math.nan
     return float(ended)
 
 
-def _hosts(scenario: dict) -> dict[int, str]:
-    names = scenario.get("hosts", {}).get("names")
-    if isinstance(names, list) and names:
-        return dict(enumerate(map(str, names)))
-    count = int(scenario.get("hosts", {}).get("count") or 0)
-    if not 0 <= count <= MOST_HOSTS:
+def _hosts(scenario: dict, notes: list[str]) -> dict[int, str]:
+    names, count = scenario.get("hosts", {}).get("names", []), scenario.get("hosts", {}).get("count", 0)
+    if not isinstance(names, list):
+        raise ValueError(f"hosts.names: found {str(names)[:40]!r}; it is a list")
+    if type(count) is not int or not 0 <= count <= MOST_HOSTS:
         raise ValueError(f"hosts.count is {count}")
+    if names:
+        if count not in (0, len(names)):
+            notes.append(f"scenario.toml has hosts.count = {count} and {len(names)} hosts.names: as many hosts were taken as have names")
+        if len(set(map(str, names))) < len(names):
+            notes.append("scenario.toml gives several hosts one name: the report cannot tell them apart")
+        return dict(enumerate(map(str, names)))
     return {i: str(i) for i in range(count)}
 
 

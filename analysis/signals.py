@@ -28,14 +28,16 @@ SCHEMA = pa.schema([("receiver", pa.int64()), ("sender", pa.int64()), ("t", pa.f
                     ("rate", pa.float64()), ("bytes", pa.int64())])
 WITH_SIGNALS = ("hwsim", "field")  # worlds whose captures have some, or should
 HEAD, GZIP = 24, b"\x1f\x8b"  # bytes of a pcap file's header; how a file begins that gzip packed
+ASTRAY = 5.0  # s before or behind a run that a capture may be by its clock
 HEADS = (4, 16)  # bytes that a reader asks for where a packet or a block may begin
 _NAME = re.compile(r"(0|[1-9]\d{0,5})\.(pcap|pcapng|cap)(\.gz)?")
 NANOSECONDS, MICROSECONDS, RADIOTAP = 0xA1B23C4D, 0xA1B2C3D4, 127
 PCAP, PCAPNG = (NANOSECONDS, MICROSECONDS), bytes.fromhex("0a0d0d0a")  # how files begin
 FIELDS = ((8, 8), (1, 1), (1, 1), (4, 2), (2, 1), (1, 1))  # bytes and alignment of radiotap's fields up to the signal
 RATE, SIGNAL = 2, 5
-SNAP_IPV4 = bytes.fromhex("aaaa030000000800")
+SNAP_IPV4, SNAP_IPV6 = bytes.fromhex("aaaa030000000800"), bytes.fromhex("aaaa0300000086dd")
 UDP = 17
+IPV6_HEADER = 40  # bytes
 OURS = "medium.jsonl"  # in the same folder, by the medium of the world netns: what became of each frame
 
 
@@ -44,7 +46,7 @@ def captured(run: Run) -> tuple[dict[int, Path], list[str]]:
     passed over. About captures of worlds without signals there is nothing to say."""
     folder = run.path / "captures"
     found: dict[int, Path] = {}
-    notes = []
+    notes = ["captures is no folder, and was passed over"] if folder.is_file() else []
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if path.name == OURS:
             continue
@@ -76,7 +78,9 @@ class Heard(NamedTuple):
     """What captures told."""
 
     levels: Counter[int]  # signal in dBm -> frames received so
-    broken: dict[int, int]  # host -> 1 for a capture that broke off, 0 for one that has no frame with a radiotap header
+    # host -> 1 for a capture that broke off, 0 for one that has no frame with a radiotap header, 2 for none whose sender is known
+    broken: dict[int, int]
+    spans: dict[int, tuple[float, float]]  # host -> s of the run, the earliest and the latest frame that counts
 
 
 def signals(context: SparkContext, run: Run, captures: dict[int, Path], out: Path) -> Heard:
@@ -95,18 +99,25 @@ def signals(context: SparkContext, run: Run, captures: dict[int, Path], out: Pat
         table = pa.table([pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
         with (folder / f"part-{host}.parquet").open("wb") as file:
             pq.write_table(table, file)
-        return Heard(Counter(row[3] for row in known), {host: row[5] for row in rows if row[1] is None})
+        times = [row[2] for row in known]
+        return Heard(Counter(row[3] for row in known), {host: row[5] for row in rows if row[1] is None},
+                     {host: (min(times), max(times))} if times else {})
 
     files = [(host, str(path.resolve())) for host, path in captures.items()]
     found = context.parallelize(files, len(files)).map(lambda file: written(*file)).collect()
-    return Heard(sum((one.levels for one in found), Counter()), {host: why for one in found for host, why in one.broken.items()})
+    return Heard(sum((one.levels for one in found), Counter()), {host: why for one in found for host, why in one.broken.items()},
+                 {host: span for one in found for host, span in one.spans.items()})
 
 
-def broken_off(found: Heard) -> list[str]:
-    """Notes on captures that end in the middle, or hold no signals after all."""
+def broken_off(found: Heard, ended: float = math.inf) -> list[str]:
+    """Notes on captures that end in the middle, hold no signals after all, or were made at another time than the run."""
     why = {0: "tells no signals: none of its frames has a radiotap header",
-           1: "ends in the middle of a frame, or is damaged there: what came before counts"}
-    return [f"the capture of host {host} {why[which]}" for host, which in sorted(found.broken.items())]
+           1: "ends in the middle of a frame, or is damaged there: what came before counts",
+           2: f"tells no signals: none of its frames is known as a host's, by a datagram over UDP port {_HEADER.port} in it"}
+    notes = [f"the capture of host {host} {why[which]}" for host, which in sorted(found.broken.items())]
+    return notes + [f"the capture of host {host} was made from {first:,.0f} to {last:,.0f} s of the run, which ended at "
+                    f"{ended:g} s: the clock of whoever made it was wrong, or it is of another run; its signals count"
+                    for host, (first, last) in sorted(found.spans.items()) if first > ended + ASTRAY or last < -ASTRAY]
 
 
 def strength(found: Heard | None) -> dict[str, float]:
@@ -168,8 +179,8 @@ def _tells(head: bytes) -> bool:
 
 
 def heard(receiver: int, capture: BinaryIO, began: float) -> list[tuple[int, int | None, float, int, float, int]]:
-    """The rows of one capture. What is no frame is passed over; a row without a sender tells that it broke off, or has no
-    radiotap headers."""
+    """The rows of one capture. What is no frame is passed over; a row without a sender tells that it broke off, has no
+    radiotap headers, or no frame of a known sender."""
     rows, stations, tells = [], {}, False
     for stamp, link, data in _packets(capture):
         if data is None:
@@ -187,7 +198,7 @@ def heard(receiver: int, capture: BinaryIO, began: float) -> list[tuple[int, int
             stations[station] = sender
         if station in stations:
             rows.append((receiver, stations[station], stamp - began, signal, rate, len(frame)))
-    return rows if tells else [(receiver, None, 0.0, 0, 0.0, 0)]
+    return rows or [(receiver, None, 0.0, 0, 0.0, 2 if tells else 0)]
 
 
 def _packets(capture: BinaryIO) -> Iterator[tuple[float, int, bytes | None]]:
@@ -257,11 +268,11 @@ def _radiotap(data: bytes) -> tuple[int | None, float, bytes] | None:
 def _node(frame: bytes) -> int | None:
     """Who sent the datagram of ours in a frame; None for any other frame."""
     body = 24 + (2 if frame[0] & 0x88 == 0x88 else 0)
-    if frame[0] & 0x4C != 0x08 or frame[body:body + 8] != SNAP_IPV4:
+    kind, packet = frame[body:body + 8], frame[body + 8:]
+    if frame[0] & 0x4C != 0x08 or kind not in (SNAP_IPV4, SNAP_IPV6) or not packet:
         return None
-    packet = frame[body + 8:]
-    udp = 4 * (packet[0] & 15) if packet else 0
-    if udp < 20 or len(packet) < udp + 8 + _SENDER_AT + 4 or packet[9] != UDP:
+    udp, inside = (4 * (packet[0] & 15), 9) if kind == SNAP_IPV4 else (IPV6_HEADER, 6)
+    if udp < 20 or len(packet) < udp + 8 + _SENDER_AT + 4 or packet[inside] != UDP:
         return None
     if not any(packet[udp + side:udp + side + 2] == _PORT for side in (0, 2)):
         return None

@@ -193,7 +193,7 @@ def _signals(context: SparkContext, run: Run, folder: Path) -> tuple[dict[str, f
     if not captures:
         return strength(None), notes
     found = signals(context, run, captures, folder)
-    return strength(found), [*notes, *broken_off(found)]
+    return strength(found), [*notes, *broken_off(found, run.ended)]
 
 
 def _standings(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -222,6 +222,9 @@ def _notes(whole: Study) -> list[str]:
     counted = _class(whole.parts, "counted")
     if not counted["expected"]:
         notes.append("nothing was expected: no event in the measurement window matched a lasting subscription")
+    early = int(counted["early"] + _class(whole.parts, "local")["early"])
+    if early:
+        notes.append(f"{early} deliveries are on record before their publication: clocks or records are wrong, and latencies with them")
     if whole.run.radio_known and counted["impossible"]:
         notes.append(f"{int(counted['impossible'])} deliveries are beyond the physical bound: a frame passed where the "
                      "world recorded no radio link (docs/analysis.md, \"The physical bound\")")
@@ -288,7 +291,7 @@ def _apart(whole: Study) -> list[str]:
 
 def _class(parts: Breakdown, name: str) -> dict:
     rows = parts.classes[parts.classes["class"] == name]
-    empty = {"expected": 0, "delivered": 0, "reachable": 0, "repeats": 0, "impossible": 0, "recovered": 0,
+    empty = {"expected": 0, "delivered": 0, "reachable": 0, "repeats": 0, "impossible": 0, "recovered": 0, "early": 0,
              "mean_hops": math.nan, "mean_latency": math.nan, "percentiles": None}
     return rows.iloc[0].to_dict() if len(rows) else empty
 

@@ -24,7 +24,8 @@ class Log:
             "run": {"name": "made", "duration": duration, "warm_up": 0.0, "deadline": 10.0, "grace": 0.0, "seed": 1,
                     "world": "sim", **run},
             "hosts": {"count": hosts, "names": [f"h{i}" for i in range(hosts)]},
-            "mobility": {"model": "random_waypoint", "area": [600.0, 600.0]}, "radio": {"range": 150.0}}
+            "mobility": {"model": "random_waypoint", "area": [600.0, 600.0]}, "radio": {"range": 150.0},
+            "node": {"tree": "maodv", "strategy": "subscription", "retransmission": True}}
         run_table = self.scenario["run"]
         run_table.setdefault("window", [run_table["warm_up"], duration - run_table["deadline"]])
         self.manifest: dict = {"outcome": "complete", "ended": duration, "reason": None, "epoch": 0.0}

@@ -13,6 +13,7 @@ import tomli_w
 
 from analysis import AnalysisError
 from analysis.run import read
+from analysis.signals import captured
 
 SCENARIO = {"run": {"name": "x", "duration": 60.0, "deadline": 10.0, "grace": 5.0, "warm_up": 0.0, "window": [0.0, 50.0],
                     "seed": 1, "world": "sim"},
@@ -71,6 +72,50 @@ def test_any_value_in_the_manifest(tmp_path, value):
         assert isinstance(found.manifest["fidelity"], dict)
     found = read(directory(tmp_path, SCENARIO, json.dumps({"fidelity": {"invalid_because": value}})))
     assert isinstance(found.manifest["fidelity"]["invalid_because"], list)
+
+
+SOUND = SCENARIO | {"node": {"tree": "maodv", "strategy": "subscription", "retransmission": True}}
+ENDED = {"outcome": "complete", "ended": 60.0, "world": "sim"}
+
+
+@pytest.mark.parametrize(("section", "changes", "refused"), [
+    ("run", {"window": ["0", "50"]}, "run.window: found '0'"), ("run", {"window": [True, 50.0]}, "run.window: found True"),
+    ("hosts", {"count": 2.7}, "hosts.count is 2.7"), ("hosts", {"count": "3"}, "hosts.count is 3"),
+    ("hosts", {"count": True}, "hosts.count is True"), ("hosts", {"names": "abc"}, "hosts.names: found 'abc'"),
+    ("workload", {"roam": ["2"]}, "workload.roam: found"), ("workload", {"roam": 2}, "workload.roam: found 2"),
+    ("workload", {"roam": [9]}, "workload.roam: found")])
+def test_values_of_another_type_are_not_made_to_fit(tmp_path, section, changes, refused):
+    with pytest.raises(AnalysisError, match=refused):
+        read(directory(tmp_path, SOUND | {section: SOUND[section] | changes}))
+
+
+@pytest.mark.parametrize(("scenario", "manifest", "told"), [
+    ({"hosts": {"count": 2, "names": ["a", "b", "c"]}}, ENDED, "hosts.count = 2 and 3 hosts.names"),
+    ({"hosts": {"count": 3, "names": ["a", "a", "c"]}}, ENDED, "several hosts one name"),
+    ({"node": SOUND["node"] | {"tree": "nonee"}}, ENDED, "not known here in node.tree:"),
+    ({"node": SOUND["node"] | {"retransmission": "false"}}, ENDED, "not known here in node.retransmission:"),
+    ({"run": SOUND["run"] | {"world": "Field"}}, ENDED, "the world 'Field' of scenario.toml is none of sim"),
+    *(({}, ENDED | {"ended": ended}, "which is no time") for ended in (True, "60", -1, None, math.nan)),
+    ({}, ENDED | {"ended": 600.0}, "by manifest.json the run ended at 600 s"),
+    *(({}, ENDED | {"fidelity": odd}, "whether the run was valid is not known") for odd in (["x"], "invalid", 3)),
+    *(({}, ENDED | changes, "notes in manifest.json are no list") for changes in ({"notes": "x"}, {"notes": {}}, {"fidelity": {"notes": "x"}})),
+])
+def test_what_contradicts_itself_or_is_not_known_is_a_note(tmp_path, scenario, manifest, told):
+    before = read(directory(tmp_path, SOUND, json.dumps(ENDED))).notes
+    [note] = [note for note in read(directory(tmp_path, SOUND | scenario, json.dumps(manifest))).notes
+              if note not in before and not note.startswith("no records of")]
+    assert told in note
+
+
+def test_keys_that_stand_twice_in_a_manifest_and_odd_words_on_validity_are_heeded(tmp_path):
+    (tmp_path / "captures").touch()
+    (tmp_path / "world.jsonl").touch()
+    run = read(directory(tmp_path, SOUND, '{"outcome":"running","outcome":"complete","ended":60.0,"fidelity":{"valid":"no"}}'))
+    assert any("has a key twice" in note for note in run.notes) and any("world.jsonl is empty" in note for note in run.notes)
+    assert run.invalid_because == ["its manifest says valid = 'no'"] and not run.radio_known
+    assert captured(run)[1] == ["captures is no folder, and was passed over"]
+    for valid, because in ((0, ["its manifest says valid = '0'"]), (True, []), (None, []), (False, ["its manifest says so and gives no reason"])):
+        assert read(directory(tmp_path, SOUND, json.dumps({"fidelity": {"valid": valid}}))).invalid_because == because
 
 
 @pytest.fixture

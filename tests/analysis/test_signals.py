@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scapy.layers.dot11 import Dot11, Dot11Ack, Dot11Beacon, Dot11QoS, RadioTap
 from scapy.layers.inet import IP, UDP
+from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import LLC, SNAP
 from scapy.packet import Raw
 from scapy.utils import PcapWriter
@@ -81,6 +82,25 @@ def test_no_bytes_are_too_strange(data, cut):
     whole = head + struct.pack("<IIII", 1, 2, len(frame), len(frame)) + frame + data
     heard(0, whole[:24 + cut], 0.0)
     heard(0, head + data, 0.0)
+
+
+def test_a_datagram_over_ipv6_tells_its_sender_too(tmp_path):
+    frame = (SIGNAL / Dot11(type=2, subtype=0, addr1="ff:ff:ff:ff:ff:ff", addr2=station(4), addr3=CELL)
+             / LLC(dsap=0xAA, ssap=0xAA, ctrl=3) / SNAP(code=0x86DD) / IPv6(src="fe80::1", dst="ff02::1")
+             / UDP(sport=wire.PORT, dport=wire.PORT) / Raw(_datagram(4)))
+    assert [row[:2] for row in heard(0, capture(tmp_path / "a", [frame, beacon(4)]), 0.0)] == [(0, 4), (0, 4)]
+
+
+def test_a_capture_of_strangers_alone_and_one_of_another_time_are_said(spark, tmp_path):
+    log = Log(3, 30.0, deadline=5.0)
+    log.manifest["epoch"] = 90.0
+    path = log.write(tmp_path / "run")
+    (path / "captures").mkdir()
+    capture(path / "captures" / "0.pcap", [beacon(2), beacon(1)])
+    capture(path / "captures" / "1.pcap", [datagram(2)])
+    found = signals.signals(spark, runs.read(path), signals.captured(runs.read(path))[0], tmp_path)
+    assert [note.partition(":")[0] for note in signals.broken_off(found, 30.0)] == ["the capture of host 0 tells no signals"]
+    assert [note[:60] for note in signals.broken_off(found, 4.0)][1:] == ["the capture of host 1 was made from 10 to 10 s of the run, wh"[:60]]
 
 
 def test_a_run_with_and_without_signals(spark, tmp_path):

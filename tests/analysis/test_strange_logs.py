@@ -61,6 +61,8 @@ def test_what_a_log_contradicts_is_said(spark, tmp_path):
     log.subscribe(1, 3.0, "app", [("a", "near", [1])], "01")
     log.subscribe(1, 3.0, "b", [("a", "=", [1])], "02")
     log.subscribe(1, 3.0, "c", [("a", "=", [2])], "02")
+    log.subscribe(1, 3.0, "d", [("a", "=", [1])], "03")
+    log.deliver(1, 9.5, "0.1.1", 1, 10.0, "d")
     log.publish(0, 10.0, "0.1.1", {"a": 1})
     log.publish(1, 11.0, "0.1.1", {"a": 1})
     log.add(2, 5.0, "neighbor_up", neighbor=1, epoch=1)
@@ -73,6 +75,7 @@ def test_what_a_log_contradicts_is_said(spark, tmp_path):
                  "operators that are not known here (near)", "1 filters were told in different ways",
                  "1 events were published more than once", "1 events were published at another host",
                  "the nodes were of different versions: other, test", "1 hosts left records and none of a start (2)",
+                 "1 deliveries are on record before their publication",
                  "3 hosts that left records told nothing of their traffic (0, 1, 2)"):
         assert part in told, told
 
@@ -117,6 +120,28 @@ def test_what_the_scenario_of_a_run_lacks_is_said(tmp_path):
         del log.scenario["run"][key]
     told = " | ".join(read(log.write(tmp_path / "run")).notes)
     assert all(f"scenario.toml has no run.{key}" in told for key in ("grace", "deadline", "warm_up", "window"))
+
+
+def test_what_scenario_and_manifest_leave_open_or_contradict_is_said(tmp_path):
+    log = Log(2, 50.0)
+    log.manifest["world"] = "sim"
+
+    def notes(**changes) -> str:
+        run = {key: value for key, value in (log.scenario["run"] | changes.get("run", {})).items() if value is not None}
+        other = Log(2, 50.0)
+        other.scenario |= log.scenario | {"run": run} | {key: value for key, value in changes.items() if key in ("node",)}
+        other.manifest = log.manifest | changes.get("manifest", {})
+        return " | ".join(read(other.write(tmp_path / str(len(list(tmp_path.iterdir()))))).notes)
+
+    assert [part.partition(": ")[0] for part in notes().split(" | ")] == [
+        "the record files of 2 of 2 hosts are empty (h0, h1)", "world.jsonl is empty"]
+    for seed in (None, 1.5, "1", True, [1]):
+        assert "run.seed" in notes(run={"seed": seed})
+    assert "no run.world: sim was taken" in notes(run={"world": None})
+    assert "the worlds of scenario.toml (sim) and manifest.json (netns) differ" in notes(manifest={"world": "netns"})
+    assert "no node.strategy, node.retransmission:" in notes(node={"tree": "none"})
+    for outcome, told in ((None, "still goes on, or was killed"), ("running", "or was killed"), ("disk_full", "in order (disk_full: no room")):
+        assert told in notes(manifest={"outcome": outcome, "reason": "no room"})
 
 
 def test_records_of_a_field_that_were_not_brought_together_are_refused(tmp_path):
