@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 
 from cli.hosts import add_node, control_of
 
+MOST_BYTES = 4  # that somebody may have meant for a number
 HELP = "print matching events, received through a node"
 
 
@@ -20,7 +22,6 @@ def run(args: argparse.Namespace) -> int:
 
     from cli.errors import UserError
     from node.client import Client, ClientError
-    from node.filters import never, parse
     from node.lines import attributes_out
 
     lost = 0
@@ -35,8 +36,8 @@ def run(args: argparse.Namespace) -> int:
             for text in args.filters:
                 taken = client.subscribe(text)
                 print(f"subscribed: {taken}", file=sys.stderr, flush=True)
-                if why := never(parse(taken)):
-                    print(f"roamcast: no event can ever match it: {why}", file=sys.stderr, flush=True)
+                for doubt in doubts(taken):
+                    print(f"roamcast: {doubt}", file=sys.stderr, flush=True)
             while True:
                 event = client.receive()
                 print(json.dumps({"event": event.id, "attributes": attributes_out(event.attributes),
@@ -49,6 +50,18 @@ def run(args: argparse.Namespace) -> int:
     finally:
         if lost:
             print(f"{_events(lost)} lost in all", file=sys.stderr, flush=True)
+
+
+def doubts(text: str) -> Iterator[str]:
+    """What somebody may have meant otherwise: a filter that no event satisfies, bytes for a number."""
+    from node.filters import never, parse
+
+    wanted = parse(text)
+    if why := never(wanted):
+        yield f"no event can ever match it: {why}"
+    for value in (value for constraint in wanted for value in constraint.values if isinstance(value, bytes)):
+        if 0 < len(value) <= MOST_BYTES:
+            yield f"0x{value.hex()} is {len(value)} byte{'' if len(value) == 1 else 's'}; the number is {int(value.hex(), 16)}"
 
 
 def _events(number: int) -> str:

@@ -1,11 +1,14 @@
 """Lives that end without a word, and hosts by whatever number: who is owed what, and who counts as a host."""
 from __future__ import annotations
 
+import json
+
 import pandas as pd
 import pytest
 
 from analysis import analyse
 from analysis.intervals import put_together
+from node import schema
 from tests.analysis.rundirs import Log, network
 
 WANTED = ([("kind", "=", ["walk"])], "aee9c7558fd0b442")
