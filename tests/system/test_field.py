@@ -428,3 +428,39 @@ def test_walks_whose_time_nobody_knows_come_last_and_can_be_taken(tmp_path):
     found = collect([cards], tmp_path / "b", NodeConfig(), 2)
     assert "this is number 2, 315 s at a time that no wall clock tells" in found.notes[0] and found.duration > 300
     assert found.when == "315 s at a time that no wall clock tells"
+
+
+@pytest.mark.parametrize(("change", "told"), [
+    (lambda life: [*life, *(r | {"t": r["t"] + 80.0} for r in a_life(1, 0, epoch=101, until=20)[1:] if r["kind"] != "published")],
+     "23 lines of node 1 left out: behind the end of a life, and before the start of another"),
+    (lambda life: [*life[:-1], life[-1] | {"epoch": 5}], "1 line of node 1 left out: of another life than the one in which they stand"),
+    (lambda life: [r | {"event": "7.100.3"} if r.get("event") == "1.100.3" else r for r in life],
+     "1 line of node 1 left out: of another life than the one in which they stand"),
+    (lambda life: [*life[:9], b'{"t":3.0,"t":50.0,"node":1,"kind":"clock","wall":1.7e9}\n', *life[9:]],
+     "1 line of node 1 left out: no records, or values that cannot be"),
+    (lambda life: [r | {"attributes": [r["attributes"][0] | {"unit": "m"}]} if "attributes" in r else r for r in life],
+     "node 1: 60 records of another version of Roamcast (published): what this one does not know of that is passed over"),
+    (lambda life: [r for r in reports(life) if not 20.0 < r["t"] < 40.0],
+     "node 1: nothing is on record from 20.0 to 40.0 s: it stood still, or a part of its records is missing, and what it did then is not known"),
+    (lambda life: [r | {"event": "5.77.1"} if r["kind"] == "delivered" else r for r in life],
+     "60 deliveries of what was published by lives that are not here: when that was they say by a clock that nothing ties to the others"),
+])
+def test_what_is_odd_in_the_records_of_a_node_is_said(tmp_path, change, told):
+    found = collect([write(tmp_path / "in", n0=reports(a_life(0, 1)), n1=change(a_life(1, 0)))], tmp_path / "run", NodeConfig())
+    assert found.notes == [told] and found.nodes == [0, 1]
+
+
+def reports(life: list[dict]) -> list[dict]:
+    """With a report on traffic each second."""
+    node, end = life[0]["node"], int(life[-1]["t"])
+    extra = [record(k + 0.5, node, "traffic", sent=[], received=[], dropped=[], datagrams_sent=1, datagrams_received=1) for k in range(end)]
+    return sorted([*life, *extra], key=lambda r: r["t"])
+
+
+def test_a_delivery_tells_when_by_the_publishers_clock_where_that_is_on_no_record(tmp_path):
+    """The clock of node 0 began 100 s before that of node 1."""
+    zero = [r for r in (r | {"t": r["t"] + 100.0} for r in a_life(0, 1, wall=WALK)) if r.get("event") != "0.100.30"]
+    one = [r | {"published": r["published"] + 100.0} if r["kind"] == "delivered" else r for r in a_life(1, 0)]
+    collect([write(tmp_path / "in", n0=zero, n1=one)], tmp_path / "run", NodeConfig())
+    came = [r for r in written(tmp_path / "run")[1] if r.get("event") == "0.100.30"]
+    assert [round(r["t"] - r["published"], 3) for r in came] == [pytest.approx(0.005, abs=0.002)]
