@@ -34,6 +34,7 @@ from node.environment import Environment, Timer
 from node.event import id_of
 from node.filters import Filter, FilterError
 from node.ids import Epoch, EventId, NodeId
+from node.lines import binary_in, binary_out
 
 FORMAT = 1
 # record kinds that no input of a broker makes: the shell of a field node adds them (schema/records.toml)
@@ -162,17 +163,17 @@ class JournaledBroker(Broker):
         super().unsubscribe(client, wanted)
 
     def publish(self, client: str, attributes: Mapping[str, object], payload: bytes = b"") -> EventId:
-        self._input("publish", client=client, payload=base64.b64encode(payload).decode(),
+        self._input("publish", client=client, payload=binary_out(payload),
                     attributes={name: _to_json(value) for name, value in attributes.items()})
         return super().publish(client, attributes, payload)
 
 
 def _to_json(value: object) -> object:
-    return {"bytes": base64.b64encode(value).decode()} if isinstance(value, bytes) else value
+    return {"bytes": binary_out(value)} if isinstance(value, bytes) else value
 
 
 def _from_json(value: Any) -> Any:
-    return base64.b64decode(value["bytes"], validate=True) if isinstance(value, dict) else value
+    return binary_in("an attribute", value["bytes"]) if isinstance(value, dict) else value
 
 
 # ---- replay ------------------------------------------------------------------------------------
@@ -366,7 +367,7 @@ def _action(broker: Broker, env: _Replayed, line: dict[str, Any]) -> Callable[[]
                                "cancelled: replay the journal with the version that wrote it")
         return action
     if kind == "datagram":
-        return partial(broker.datagram_received, base64.b64decode(line["data"], validate=True))
+        return partial(broker.datagram_received, binary_in("data", line["data"]))
     if kind == "start":
         return broker.start
     if kind == "stop":
@@ -389,7 +390,7 @@ def _client_operation(broker: Broker, env: _Replayed, line: dict[str, Any]) -> C
         return partial(broker.unsubscribe, line["client"], line["filter"])
     if kind == "publish":
         attributes = {name: _from_json(value) for name, value in line["attributes"].items()}
-        return partial(broker.publish, line["client"], attributes, base64.b64decode(line["payload"], validate=True))
+        return partial(broker.publish, line["client"], attributes, binary_in("payload", line["payload"]))
     raise JournalError(f"unknown input {kind!r}")
 
 

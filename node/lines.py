@@ -120,9 +120,11 @@ def binary_out(data: bytes) -> str:
 
 
 def binary_in(what: str, text: object) -> bytes:
+    """The bytes that a text of base64 says. Raises BadLine, also for one that would be written otherwise: bits that are
+    not zero behind the last byte belong to bytes that are not there."""
     try:
-        if isinstance(text, str):
-            return base64.b64decode(text, validate=True)
+        if isinstance(text, str) and binary_out(data := base64.b64decode(text, validate=True)) == text:
+            return data
     except (binascii.Error, ValueError):
         pass
     raise BadLine(f"{what}: not base64")

@@ -348,6 +348,7 @@ def test_attributes_cross_the_socket_unchanged():
     attributes = {"text": 'say "it"\n\u2028', "n": -0.5, "i": 2**53, "b": False, "raw": bytes(range(256))}
     line = lines.decode(lines.encode({"attributes": lines.attributes_out(attributes)}))
     assert lines.attributes_in(line["attributes"]) == attributes
-    for bad in ([], {"a": None}, {"a": []}, {"a": {"bytes": "%"}}, {"a": {"byte": "AA=="}}):
+    for bad in ([], {"a": None}, {"a": []}, {"a": {"bytes": "%"}}, {"a": {"byte": "AA=="}},
+                *({"a": {"bytes": text}} for text in ("YR==", "YWJ=", "YQ", "YQ=", "Y Q==", "-_==", "YQ==YQ=="))):
         with pytest.raises(lines.BadLine):
             lines.attributes_in(bad)

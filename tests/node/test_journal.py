@@ -97,6 +97,7 @@ def test_a_torn_last_line_is_left_out_and_cut_off_when_the_node_returns(run, tmp
     (lambda lines: lines[10][:20] + b"\n", "11: not a line"),
     (lambda lines: b"[1]\n", "11: not a line"),
     (lambda lines: b'{"t":1.0,"in":"datagram","data":"%%%"}\n', "11: damaged line"),
+    (lambda lines: b'{"t":1.0,"in":"datagram","data":"YR=="}\n', "11: damaged line"),  # bits behind the last byte
     (lambda lines: b'{"t":1.0,"in":"datagram"}\n', "11: damaged line"),
     (lambda lines: b'{"t":1.0,"in":"meteor"}\n', "11: unknown input 'meteor'"),
     (lambda lines: b'{"t":1.0,"in":"timer","number":99999}\n', "11: timer 99999 fired"),
