@@ -80,7 +80,7 @@ def sound(tree: str, reconcile: str, strategy: str, forwarding: str, recovery: s
     """Whether these go together, as the design has it."""
     tables = strategy == "subscription"
     return ((tree == "none") == (strategy == "flood")
-            and (tables or reconcile in ("strawman", "timed"))
+            and (tables or reconcile not in ("notified", "informed", "path"))
             and (forwarding == "identity" or strategy in ("subscription", "hierarchical"))
             and (tables or recovery == "none")
             and not (forwarding == "covering" and recovery in ("subscriber_pull", "publisher_pull", "combined")))

@@ -1,0 +1,32 @@
+"""The recipes of docs/extending.md hold: all of them, added to a copy of the checkout, pass the tests that they bring."""
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BLOCK = re.compile(r"^```\w+ (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ADDED = ("tests/node/test_strategies.py", "tests/node/test_patient.py", "tests/node/test_brisk.py", "tests/mobility/test_places.py")
+
+
+def test_the_recipes_hold(tmp_path):
+    for room in ("node", "mobility", "topologies", "emulation", "tests", "docs"):
+        shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__", "traces", "figures", "bench"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    blocks = BLOCK.findall((ROOT / "docs" / "extending.md").read_text(encoding="utf-8"))
+    assert set(ADDED) < {name for name, _ in blocks}
+    for name, text in blocks:
+        with (tmp_path / name).open("a", encoding="utf-8") as file:
+            file.write(f"\n\n{text}" if (tmp_path / name).stat().st_size else text)
+    formats = tmp_path / "mobility" / "trace.py"
+    source = formats.read_text(encoding="utf-8").replace("import bonnmotion,", "import places, bonnmotion,")
+    assert '"ns2": ns2}' in source
+    formats.write_text(source.replace('"ns2": ns2}', '"ns2": ns2, "places": places}'), encoding="utf-8")
+    written = subprocess.run([sys.executable, "-m", "node.schema.typed"], cwd=tmp_path, capture_output=True, text=True)
+    assert sorted(Path(name).name for name in written.stdout.split()) == ["keys.py", "messages.pyi", "scenario.md"], written.stderr
+    done = subprocess.run([sys.executable, "-m", "pytest", "-n", "0", "-p", "no:randomly", "-rA", "-k", "nearby or patient or new_one or places", *ADDED],
+                          cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.count("\nPASSED ") == 4, done.stdout + done.stderr
