@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from mobility import lookalikes
+from mobility.area import outside
 from mobility.movement import Movement
 from mobility.textfile import (
     FARTHEST,
@@ -39,7 +40,6 @@ _NOTHING = np.empty(0)
 _AT_ONCE = 1 << 20  # characters of a line that are split at once; more would take memory with their words
 _DIMENSIONS = re.compile(r"\s*#\s*([23])\s*D\b", re.IGNORECASE)
 _SAYING = re.compile(r"\s*#+\s*(duration|nn|J)\s*[=:]", re.IGNORECASE)
-_BEYOND = 1.1  # times the area's side; groups and maps may go a little beyond it
 _FIRST = 40  # lines by which a table of another format is told
 
 
@@ -55,6 +55,7 @@ class _Lines:
     dimensions: set[int] = field(default_factory=set)  # that comments tell
     asides: list[str] = field(default_factory=list)  # sentences about comments
     cut: list[str] = field(default_factory=list)  # a sentence where the file may be cut off
+    blank: list[int] = field(default_factory=list)  # lines without a word between those of nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +85,20 @@ def read(path: Path, dimensions: int | None = None) -> Movement:
     if lines.singles:
         if told == 3:
             raise TraceError(path, None, "one number a line (DisasterArea) in 3D; DisasterArea is `t x y status`")
-        trajectories = _disaster_area(path, lines, parameters)
+        nodes = _disaster_area(path, lines, parameters)
+        trajectories = [Trajectory(node[:, 0], node[:, 1:3], _lives(node)) for node in nodes]
         notes.append("one number a line is read as DisasterArea's dialect, `t x y status`, with a new node "
                      "wherever t falls")
+        notes += _there_already(nodes)
     elif lines.rows:
         width = 1 + (told or _only_reading(path, lines))
         if parameters.nodes is None and all(len(row) % width == 0 for row in lines.rows):
             _refuse_tables(path, lines, parameters)
         trajectories = _nodes(path, lines, width)
+        if parameters.nodes is None:
+            notes += _blank(lines)
+        if width == 4:
+            notes += _statuses(trajectories)
     else:
         raise NotUnderstood(
             path, None, "no node in it; a BonnMotion file has a line of `t x y ...` for each node"
@@ -111,6 +118,21 @@ def read(path: Path, dimensions: int | None = None) -> Movement:
         return Movement(names, trajectories, last, notes,
                         f"by its last waypoint; a line duration=SECONDS in {parameters.path.name} beside it declares more")
     return Movement(names, trajectories, parameters.duration, notes, f"by duration= in {parameters.path.name}")
+
+
+def _blank(lines: _Lines) -> Iterator[str]:
+    """Lines that may stand for nodes without waypoints: those after them have other numbers then."""
+    if lines.blank:
+        yield (f"{len(lines.blank)} blank line{'s' if len(lines.blank) > 1 else ''} between those of nodes (line {lines.blank[0]}) "
+               f"{'are' if len(lines.blank) > 1 else 'is'} passed over: no host, and no number of one")
+
+
+def _statuses(trajectories: list[Trajectory]) -> Iterator[str]:
+    """Heights that may be DisasterArea's statuses, four numbers a waypoint."""
+    heights = np.concatenate([t.points[:, 2] for t in trajectories])
+    if heights.any() and np.isin(heights, (0.0, RETURNS, LEAVES)).all():
+        yield ("all heights are 0, 1 or 2, as a status would be (DisasterArea, `t x y status`): they are read as z in m; one number a line is "
+               "how statuses are read")
 
 
 def _partial(trajectories: list[Trajectory], last: float) -> Iterator[str]:
@@ -138,16 +160,19 @@ def _beside(trajectories: list[Trajectory], parameters: _Parameters) -> Iterator
     for axis, (name, most) in enumerate(zip("xyz", parameters.area)):
         if most is None or axis >= trajectories[0].points.shape[1]:
             continue
-        farthest = max(float(t.points[:, axis].max()) for t in trajectories)
-        if farthest > most * _BEYOND:
+        low = min(float(t.points[:, axis].min()) for t in trajectories)
+        high = max(float(t.points[:, axis].max()) for t in trajectories)
+        if (farthest := outside(low, high, most)) is not None:
             yield (f"hosts go as far as {name} = {farthest:.15g} m, and {parameters.path.name} beside it says {name}={most:.15g}: is it "
                    "of the same run?")
 
 
 def _take(path: Path) -> _Lines:
     lines = _Lines()
+    blank: list[int] = []  # since the last line of a node
     for number, line in enumerate(read_lines(path, lines.cut), 1):
         if not line or line.isspace():
+            blank.append(number)
             continue
         if line.lstrip().startswith("#"):
             if match := _DIMENSIONS.match(line):
@@ -168,6 +193,9 @@ def _take(path: Path) -> _Lines:
             raise TraceError(path, number, f"more than {MOST_NODES} lines of nodes; that many nodes at most")
         if len(lines.first) < _FIRST:
             lines.first.append(line[:4096].split())
+        if lines.rows:
+            lines.blank += blank
+        blank.clear()
         lines.rows.append(values)
         lines.numbers.append(number)
     return lines
@@ -205,7 +233,7 @@ def _fits(values: np.ndarray, width: int) -> bool:
 
 def _refuse_tables(path: Path, lines: _Lines, parameters: _Parameters) -> None:
     """Tables of another format whose lines would each become a host."""
-    if found := lookalikes.columns(lines.first, certain=True):
+    if found := lookalikes.columns(lines.first, {float(row[0]) for row in lines.rows}):
         raise TraceError(
             path,
             None,
@@ -286,7 +314,8 @@ def _is_number(word: str) -> bool:
     return word.isascii() and "_" not in word
 
 
-def _disaster_area(path: Path, lines: _Lines, parameters: _Parameters) -> list[Trajectory]:
+def _disaster_area(path: Path, lines: _Lines, parameters: _Parameters) -> list[np.ndarray]:
+    """The waypoints of each node, (k, 4): t, x, y, status."""
     values = np.frombuffer(lines.singles, dtype=np.float64)
     if len(values) % 4:
         raise NotUnderstood(
@@ -308,20 +337,41 @@ def _disaster_area(path: Path, lines: _Lines, parameters: _Parameters) -> list[T
     borders = np.flatnonzero(np.diff(table[:, 0]) < 0) + 1
     if len(borders) >= MOST_NODES:
         raise TraceError(path, None, f"more than {MOST_NODES} nodes; that many at most")
-    return [Trajectory(node[:, 0], node[:, 1:3], _lives(node)) for node in np.split(table, borders)]
+    return np.split(table, borders)
 
 
 def _lives(node: np.ndarray) -> np.ndarray:
+    """When a node is there: until it first leaves, or from when it first is back."""
     lives: list[tuple[float, float]] = []
-    since: float | None = -math.inf
+    since: float | None = None if _comes(node) else -math.inf
     for t, status in zip(node[:, 0], node[:, 3]):
         if status == LEAVES and since is not None:
-            if t > max(since, node[0, 0]):  # status 2 on the first waypoint: not there from the outset
+            if t > max(since, 0.0):  # status 2 at 0: not there from the outset
                 lives.append((since, t))
             since = None
         elif status == RETURNS and since is None:
             since = t
     return np.array(lives if since is None else [*lives, (since, math.inf)]).reshape(-1, 2)
+
+
+def _comes(node: np.ndarray) -> bool:
+    """Whether the first thing told of a node is that it is back after the begin: until then it is not there."""
+    return bool(node[0, 3] == RETURNS and node[0, 0] > 0)
+
+
+def _there_already(nodes: list[np.ndarray]) -> Iterator[str]:
+    """Hosts that are back without having left, which says nothing; a line may be missing."""
+    idle: list[tuple[float, int]] = []  # s, host
+    for host, node in enumerate(nodes):
+        changes = node[(node[:, 3] != 0) & (node[:, 0] > 0)]
+        there = not (_comes(node) or node[0, 0] <= 0 and node[0, 3] == LEAVES)
+        for t, status in changes[:, [0, 3]].tolist():
+            if there and status == RETURNS:
+                idle.append((t, host))
+            there = status == RETURNS
+    if idle:
+        yield (f"status 1 (is back) of a host that had not left, {len(idle)} in all (the first: host {min(idle)[1]} at {min(idle)[0]:.15g} s): "
+               "it is taken as there all along")
 
 
 def _parameters(path: Path) -> _Parameters:

@@ -7,7 +7,7 @@ of the file's content is in what is said.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from mobility.textfile import TraceError, read_lines
@@ -90,11 +90,11 @@ def _table(rows: Sequence[str], own: str) -> tuple[str, str] | None:
     return columns(words)
 
 
-def columns(words: Sequence[Sequence[str]], certain: bool = False) -> tuple[str, str] | None:
+def columns(words: Sequence[Sequence[str]], begins: Collection[float] = ()) -> tuple[str, str] | None:
     """What a table of numbers is, in which every line would be a host of BonnMotion; None if they may be hosts.
 
-    certain: the lines can be read as hosts, so tell only what hosts do not look like: hosts of one trace
-    begin at one time.
+    begins: the numbers with which the lines of the whole file begin, where they can be read as hosts. Then only what hosts
+    do not look like is told: hosts of one trace begin at one time.
     """
     widths = {len(row) for row in words}
     if len(widths) != 1 or not all(_number(word) for row in words for word in row):
@@ -102,12 +102,12 @@ def columns(words: Sequence[Sequence[str]], certain: bool = False) -> tuple[str,
     width = widths.pop()
     table = [[float(word) for word in row] for row in words]
     whole = [all(_whole(row[k]) for row in words) for k in range(width)]
-    steady, several = len({row[0] for row in table}) == 1, len(table) > 1
+    steady, several = len(begins or {row[0] for row in table}) == 1, len(table) > 1
     if width == 4 and all(abs(row[0]) <= 90 and abs(row[1]) <= 180 and row[3] > 1e8 for row in table):
         return "Cabspotting's GPS track, `latitude longitude occupied time`", _DEGREES
     if width in (6, 7) and all(whole[:6]) and _intervals(table) and (_counted(table) if steady else True):
         return "contact intervals, `i j start end count gap` (Haggle)", _CONTACTS
-    if certain and steady:
+    if begins and steady:
         return None
     if width in (4, 5) and all(whole[:4]) and _intervals(table) and several:
         return "contact intervals, `i j start end`", _CONTACTS

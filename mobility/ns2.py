@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from mobility import nsparams, tcl
+from mobility.area import outside
 from mobility.movement import Movement
 from mobility.textfile import (
     FARTHEST,
@@ -37,8 +38,9 @@ from mobility.trajectory import Trajectory
 
 ENDINGS = (".ns_movements", ".ns2", ".tcl", ".scen", ".setdest")
 _AXES = ("X_", "Y_", "Z_")
+_MOBILITY = re.compile("mobility", re.IGNORECASE)  # in the name of SUMO's file of movement
 # the header that setdest and CORE write; CORE's has a time
-_HEADER = re.compile(r"\s*#\s*nodes:\s*(\d{1,9}),(?:\s*max time:\s*([^,\s]+))?", re.IGNORECASE)
+_HEADER = re.compile(r"\s*#\s*nodes:\s*(\d{1,9})\s*(?:$|,)(?:\s*max time:\s*([^,\s]+))?", re.IGNORECASE)
 _AREA = re.compile(r"\s*#.*\bmax\s+x:\s*([0-9.eE+]+)\s*,\s*max\s+y:\s*([0-9.eE+]+)", re.IGNORECASE)
 _STATUS = (0, 1, 2)  # DisasterArea's
 _FEW, _HASTY = 3, 0.01  # legs; share of the time between two: nobody waits a hundred times as long as it moves
@@ -70,7 +72,7 @@ class _Script:
     header: tuple[int, float | None] | None = None  # nodes, and s if told, in the header that setdest and CORE write
     cut: list[str] = field(default_factory=list)  # a sentence where the file may be cut off
     area: tuple[float, float] | None = None  # m, in that header
-    made: dict[str, int] = field(default_factory=dict)  # nodes that ns-2 would have -> line
+    made: dict[str, int] = field(default_factory=dict)  # nodes that ns-2 would have, as written -> line
     counts: dict[str, int] = field(default_factory=dict)  # commands that tell how many there should be -> how many
     still: int = 0  # legs of speed 0 that lead elsewhere
     shares: list[float] = field(default_factory=list)  # of the time until the next leg, that a leg takes
@@ -97,9 +99,10 @@ def read(path: Path, zero_speed: str = "stop") -> Movement:
     last = max(0.0, *(float(t.times[-1]) for t in trajectories))
     beside = nsparams.read(path)
     duration, lasts = _duration(path, script, beside, last)
-    farthest = np.max([t.points.max(axis=0) for t in trajectories], axis=0).tolist()
-    notes = [*script.cut, *_remarks(script, zero_speed, last), *_comings(path, script, activity), *_outside(script, farthest),
-             *beside.notes(tuple(farthest))]
+    low = np.min([t.points.min(axis=0) for t in trajectories], axis=0).tolist()
+    high = np.max([t.points.max(axis=0) for t in trajectories], axis=0).tolist()
+    notes = [*script.cut, *_remarks(script, zero_speed, last), *_comings(path, script, activity), *_outside(script, low, high),
+             *beside.notes(low, high)]
     return Movement(names, trajectories, duration, notes, lasts)
 
 
@@ -139,8 +142,7 @@ def _take(path: Path, number: int, said: tcl.Said, script: _Script) -> None:
     elif isinstance(said, tcl.Switch):
         script.switches.append((_name(said.node), said.time, said.on, number))
     elif isinstance(said, tcl.Made):
-        match = tcl.NODE.fullmatch(said.node)
-        script.made.setdefault(_name(match[2] or match[3]) if match else said.node, number)
+        script.made.setdefault(said.node, number)
     elif isinstance(said, tcl.Count):
         script.counts[f"`{said.words}` (line {number})"] = said.nodes
     elif said.what:
@@ -204,12 +206,19 @@ def _activity(path: Path, script: _Script) -> tuple[dict[str, list[tuple[float, 
 
 
 def _activity_file(path: Path) -> Path | None:
-    """Where SUMO's activity is for a file of movement: x.ns2activity.tcl for x.ns2mobility.tcl."""
-    if "mobility" not in path.name:
+    """Where SUMO's activity is for a file of movement: x.ns2activity.tcl for x.ns2mobility.tcl, Activity.tcl for Mobility.tcl.
+
+    Raises TraceError for two of them, packed and not, which may say different things.
+    """
+    name = _MOBILITY.sub(lambda found: "".join(new.upper() if old.isupper() else new for old, new in zip(found[0], "activity")),
+                         path.name)
+    if name == path.name:
         return None
-    beside = path.with_name(path.name.replace("mobility", "activity"))
-    plain = beside.with_name(beside.name.removesuffix(".gz"))
-    return next((file for file in (beside, plain, plain.with_name(plain.name + ".gz")) if os.path.isfile(file)), plain)
+    plain = path.with_name(name.removesuffix(".gz"))
+    there = [file for file in (plain, plain.with_name(plain.name + ".gz")) if os.path.isfile(file)]
+    if len(there) > 1:
+        raise TraceError(path, None, f"{there[0].name} and {there[1].name} beside it, which may both be meant; one of them")
+    return there[0] if there else plain
 
 
 def _remarks(script: _Script, zero_speed: str, last: float) -> list[str]:
@@ -257,8 +266,11 @@ def _remarks(script: _Script, zero_speed: str, last: float) -> list[str]:
 def _missing(script: _Script, last: float) -> Iterator[str]:
     """What a file says of hosts and time, and does not have."""
     there = len(script.nodes)
-    if unplaced := [name for name in script.made if name not in script.nodes]:
-        yield (f"{_some(unplaced)} made (line {script.made[unplaced[0]]}) and neither placed nor moved: not among the hosts here, "
+    words = {node.word for node in script.nodes.values()}
+    if unplaced := [word for word in script.made if word not in words]:
+        named = [_name(match[2] or match[3]) if (match := tcl.NODE.fullmatch(word)) else word for word in unplaced]
+        shown = [word if name in script.nodes else name for name, word in zip(named, unplaced)]
+        yield (f"{_some(shown)} made (line {script.made[unplaced[0]]}) and neither placed nor moved: not among the hosts here, "
                "while ns-2 has such a node at 0, 0; place it if it should be")
     for words, count in script.counts.items():
         if count != there:
@@ -269,11 +281,11 @@ def _missing(script: _Script, last: float) -> Iterator[str]:
         yield f"its header says {script.header[1]:g} s, and its last leg ends at {last:g} s: taken as lasting that long"
 
 
-def _outside(script: _Script, farthest: list[float]) -> Iterator[str]:
+def _outside(script: _Script, low: list[float], high: list[float]) -> Iterator[str]:
     """Places beyond the area that its header tells."""
     for axis, most in zip(range(2), script.area or ()):
-        if farthest[axis] > most * nsparams.BEYOND:
-            yield f"hosts go as far as {'xy'[axis]} = {farthest[axis]:.15g} m, and its header says max {'xy'[axis]}: {most:.15g}"
+        if (farthest := outside(low[axis], high[axis], most)) is not None:
+            yield f"hosts go as far as {'xy'[axis]} = {farthest:.15g} m, and its header says max {'xy'[axis]}: {most:.15g}"
 
 
 def _comings(path: Path, script: _Script, activity: Path | None) -> list[str]:
@@ -284,7 +296,7 @@ def _comings(path: Path, script: _Script, activity: Path | None) -> list[str]:
     first_leg = min((leg[2] for node in script.nodes.values() for leg in node.legs), default=0)
     late = [name for name, node in script.nodes.items() if node.line > first_leg and _comes(node)]
     beside = _activity_file(path)
-    if not late and not (beside and "ns2mobility" in path.name):
+    if not late and not (beside and "ns2mobility" in path.name.lower()):
         return []
     cure = f"{beside.name} beside it" if beside else (
         "SUMO's activity file beside it, named as this one with `activity` in place of `mobility`,")

@@ -7,15 +7,16 @@ is told, so that nobody takes it for read.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mobility import tcl
+from mobility.area import outside
 from mobility.textfile import TraceError, companion, read_lines
 
 _SET = re.compile(r'set\s+(?:(?:\w+\((\w+)\))|(\w+))\s+(?:"([^"]*)"|\{([^{}]*)\}|(\S+))')
 _KNOWN = re.compile(r"set\s+(?:\w+\((?:duration|stop|nn|x|y|z)\)|duration)(?:\s|$)")
-BEYOND = 1.1  # times the area's side; groups and maps may go a little beyond it
 
 
 @dataclass(slots=True)
@@ -30,13 +31,14 @@ class Parameters:
     idle: bool = False  # the file is there, and nothing of it is read
     other: str = ""  # BonnMotion's own .params, where there are no .ns_params
 
-    def notes(self, farthest: tuple[float, ...]) -> list[str]:
+    def notes(self, low: Sequence[float], high: Sequence[float]) -> list[str]:
         """Sentences about what was passed over, and about an area that is not that of the movement.
 
-        farthest: m, the largest coordinate of each axis.
+        low, high: m, the least and the largest coordinate of each axis.
         """
-        told = [f"hosts go as far as {'xyz'[axis]} = {farthest[axis]:.15g} m, and {self.path.name} beside it says {side:.15g}: is it of the "
-                "same run?" for axis, side in self.area.items() if axis < len(farthest) and farthest[axis] > side * BEYOND]
+        told = [f"hosts go as far as {'xyz'[axis]} = {farthest:.15g} m, and {self.path.name} beside it says {side:.15g}: is it of the "
+                "same run?" for axis, side in self.area.items()
+                if axis < len(low) and (farthest := outside(low[axis], high[axis], side)) is not None]
         if self.idle and not self.passed_over:
             told.append(f"nothing of {self.path.name} beside it is read: no line `set val(duration) ..` or `set val(nn) ..` in it")
         if self.other:

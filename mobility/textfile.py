@@ -141,11 +141,12 @@ def base_name(path: Path, *endings: str) -> str:
 def companion(path: Path, ending: str, own: str) -> Path:
     """The file `ending` (".params") that belongs to a trace whose name ends in `own` (".movements").
 
-    For a trace of another name, such as x.txt, it may be x.txt.params or x.params, and each may be packed
-    (.gz): the one that is there, else x.params. Raises TraceError for several, which may say different things.
+    It may be x.movements.params, too; for a trace of another name, such as x.txt, it may be x.txt.params or x.params. Each
+    may be packed (.gz): the one that is there, else x.params. Raises TraceError for several, which may say different things.
     """
     name = base_name(path, own)
-    names = [name] if path.name.removesuffix(".gz") != name else [name, Path(name).stem]
+    whole = path.name.removesuffix(".gz")
+    names = [whole, Path(name).stem if whole == name else name]
     files = [path.with_name(each + ending) for each in names]
     packed = [file.with_name(file.name + ".gz") for file in files]
     there = [file for file in dict.fromkeys((*files, *packed)) if os.path.isfile(file)]  # False too for a name that cannot be

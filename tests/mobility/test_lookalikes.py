@@ -63,6 +63,17 @@ def test_a_known_format_is_named_and_refused(tmp_path, name, format):
     assert 'give "bonnmotion" or "ns2"' not in str(caught.value)
 
 
+@pytest.mark.parametrize(("row", "told"), [
+    ("{0} {1} {2}", "contacts"), ("{0} {1} {2}.5 {3} 1.5 90", "a table"), ("{0} 99 {2} {3} 1 0", "contact intervals"),
+])
+def test_a_table_is_known_by_all_of_it(tmp_path, row, told):
+    """Its first instant, or its first node, may have more lines than are looked at closely."""
+    lines = [row.format(20 * (k // 60), k % 60, 100 + k, 200 + k) for k in range(120)]
+    (tmp_path / "x.movements").write_text("\n".join(lines) + "\n")
+    with pytest.raises(TraceError, match=f"looks like {told}"):
+        mobility.read(tmp_path / "x.movements")
+
+
 @pytest.mark.parametrize(("format", "text", "cure"), [
     ("bonnmotion", "# x\n$node_(0) set X_ 4\n", 'format = "ns2"'),
     (None, '$ns_ at 1 "$node_(0) setdest 1 2 3"\n', 'format = "ns2"'),

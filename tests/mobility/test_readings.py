@@ -227,6 +227,22 @@ def test_activity_of_another_run_is_refused(tmp_path, text, problem):
     assert f"x.ns2activity.tcl{problem}" in _refused(tmp_path, CARS, "x.ns2mobility.tcl")
 
 
+@pytest.mark.parametrize(("name", "beside"), [
+    ("Mobility.tcl", "Activity.tcl"), ("CARS.MOBILITY.TCL", "CARS.ACTIVITY.TCL"), ("x.ns2Mobility.tcl.gz", "x.ns2Activity.tcl"),
+])
+def test_the_activity_file_is_found_however_its_name_is_written(tmp_path, name, beside):
+    (tmp_path / beside).write_text(ACTIVITY)
+    mobility.textfile.write_text(tmp_path / name, CARS)
+    movement = mobility.read(tmp_path / name)
+    assert movement.present(20.0).tolist() == [False, False] and beside in movement.notes[0]
+
+
+def test_two_activity_files_beside_one_movement_are_refused(tmp_path):
+    for name in ("x.ns2activity.tcl", "x.ns2activity.tcl.gz"):
+        mobility.textfile.write_text(tmp_path / name, ACTIVITY)
+    assert "x.ns2activity.tcl and x.ns2activity.tcl.gz beside it" in _refused(tmp_path, CARS, "x.ns2mobility.tcl")
+
+
 def test_status_of_disaster_area_in_ns2_is_said(tmp_path):
     [note] = _read(tmp_path, FIRST + '$ns_ at 1 "$node_(0) setdest 5 9 1 2.0"\n').notes
     assert "all hosts stay" in note
@@ -361,6 +377,47 @@ def test_a_second_place_at_one_time_may_be_another_node_of_disaster_area(tmp_pat
     assert len(_read(tmp_path, still_then_moving, "x.movements")) == 1
 
 
+@pytest.mark.parametrize(("waypoints", "lives"), [
+    ("50 9 9 1 60 8 8 0", [[50, np.inf]]),  # comes at 50 s
+    ("50 9 9 2 60 8 8 0", [[-np.inf, 50]]),  # was there until then
+    ("50 9 9 1 55 8 8 2 60 8 8 1", [[50, 55], [60, np.inf]]),
+    ("0 9 9 2 50 9 9 2 60 8 8 1", [[60, np.inf]]),
+    ("0 9 9 1 50 9 9 0", [[-np.inf, np.inf]]),
+    ("0 9 9 2 50 9 9 0", []),
+])
+def test_the_first_status_of_a_node_tells_what_was_before_it(tmp_path, waypoints, lives):
+    movement = _read(tmp_path, "\n".join(f"0 1 1 0 90 2 2 0 {waypoints}".split()) + "\n", "x.movements")
+    assert movement.trajectories[1].lives.tolist() == lives
+    assert not any("had not left" in note for note in movement.notes)
+
+
+@pytest.mark.parametrize(("waypoints", "count", "when"), [
+    ("0 9 9 0 50 9 9 1 60 8 8 0", 1, "host 1 at 50 s"), ("50 9 9 1 60 8 8 1 70 8 8 1", 2, "host 1 at 60 s"),
+    ("0 9 9 2 50 9 9 1 60 8 8 1", 1, "host 1 at 60 s"),
+])
+def test_hosts_that_are_back_without_having_left_are_said(tmp_path, waypoints, count, when):
+    movement = _read(tmp_path, "\n".join(f"0 1 1 0 90 2 2 0 {waypoints}".split()) + "\n", "x.movements")
+    assert [note for note in movement.notes if f"had not left, {count} in all (the first: {when})" in note]
+
+
+def test_statuses_that_stand_as_heights_are_said(tmp_path):
+    text = "#3D\n0 1 1 0 9 2 2 {}\n0 3 3 0 9 5 5 1\n"
+    [note] = _read(tmp_path, text.format(2), "x.movements").notes
+    assert "all heights are 0, 1 or 2, as a status would be" in note
+    for heights in (text.format(2.5), "#3D\n0 1 1 0\n0 3 3 0\n"):
+        assert not _read(tmp_path, heights, "x.movements").notes
+
+
+@pytest.mark.parametrize("blank", ["\n", "  \n", "\t\r\n"])
+def test_blank_lines_between_those_of_nodes_are_said(tmp_path, blank):
+    rows = "0 1 1 9 2 2\n", "0 3 3 9 2 2\n"
+    [note] = _read(tmp_path, rows[0] + blank + rows[1], "x.movements").notes
+    assert "1 blank line between those of nodes (line 2) is passed over" in note
+    assert not _read(tmp_path, blank + "".join(rows) + blank, "x.movements").notes
+    (tmp_path / "x.params").write_text("nn=2\n")
+    assert not _read(tmp_path, rows[0] + blank + rows[1], "x.movements").notes
+
+
 @pytest.mark.parametrize("beside", ["x.txt.params", "x.params"])
 def test_params_beside_a_file_of_another_name(tmp_path, beside):
     (tmp_path / beside).write_text("duration=77\n")
@@ -377,6 +434,24 @@ def test_params_beside_a_file_of_another_name(tmp_path, beside):
 def test_params_that_may_be_of_another_run_are_said(tmp_path, params, told):
     (tmp_path / "x.params").write_text(params)
     assert list(_read(tmp_path, "0 1 2 20 3000 3\n", "x.movements").notes) == told
+
+
+def test_params_are_found_behind_the_whole_name_too(tmp_path):
+    (tmp_path / "x.movements.params").write_text("nn=5\n")
+    assert "1 nodes, but nn=5 in x.movements.params" in _refused(tmp_path, "0 1 2 20 3 3\n", "x.movements")
+
+
+@pytest.mark.parametrize(("name", "text", "beside", "area"), [
+    ("x.movements", "0 -500 1 20 3 3\n", "x.params", "x=100\nnn=1\n"),
+    ("x.tcl", FIRST.replace("5", "-500"), "x.ns_params", "set val(x) 100\nset val(nn) 1\n"),
+    ("x.tcl", "# nodes: 1, max x: 100.0, max y: 100.0\n" + FIRST.replace("5", "-500"), None, ""),
+])
+def test_places_below_0_lie_outside_of_the_area_too(tmp_path, name, text, beside, area):
+    if beside:
+        (tmp_path / beside).write_text(area)
+    [note] = _read(tmp_path, text, name).notes
+    assert "hosts go as far as x = -500 m" in note
+    assert not _read(tmp_path, text.replace("-500", "-10"), name).notes  # groups and maps may go a little beyond it
 
 
 def test_hosts_that_come_late_or_end_early_are_said(tmp_path):
@@ -397,8 +472,10 @@ def test_notes_stay_with_a_part(tmp_path):
     ("set node_(4) [$ns_ node]", "1 host (4) made (line 3) and neither placed nor moved"),
     ("set n5 [ $ns node ]", "1 host (5) made (line 3)"),
     ("set sink [$ns node]", "1 host ($sink) made (line 3)"),
+    ("set W(0) [$ns_ node]", "1 host ($W(0)) made (line 3)"),
     ("create-god 5", "`create-god 5` (line 3) says 5 nodes, and it has 1"),
     ("set val(nn) 2", "`set val(nn) 2` (line 3) says 2 nodes, and it has 1"),
+    ("# nodes: 50", "its header says 50 nodes, and it has 1"),
     ("# nodes: 50, pause: 0.00, max speed: 20.00", "its header says 50 nodes, and it has 1"),
 ])
 def test_nodes_that_the_file_speaks_of_and_does_not_place_are_said(tmp_path, line, told):
