@@ -272,9 +272,9 @@ def _missing(script: _Script, last: float) -> Iterator[str]:
         shown = [word if name in script.nodes else name for name, word in zip(named, unplaced)]
         yield (f"{_some(shown)} made (line {script.made[unplaced[0]]}) and neither placed nor moved: not among the hosts here, "
                "while ns-2 has such a node at 0, 0; place it if it should be")
-    for words, count in script.counts.items():
+    for said, count in script.counts.items():
         if count != there:
-            yield f"{words} says {count} nodes, and it has {there}: those take part"
+            yield f"{said} says {count} nodes, and it has {there}: those take part"
     if script.header and script.header[0] != there:
         yield f"its header says {script.header[0]} nodes, and it has {there}: those take part"
     if script.header and script.header[1] is not None and script.header[1] < last:
