@@ -490,7 +490,7 @@ def test_the_radios_rate_bounds_what_a_program_gets(tmp_path):
 def test_bad_input_is_a_sentence(tmp_path, monkeypatch):
     scenario = runs.scenario_file(tmp_path, CHAIN)
     monkeypatch.setattr(kernel, "TUN", "/dev/net/no-tun")
-    with pytest.raises(WorldError, match="/dev/net/no-tun is not there; load it as root"):
+    with pytest.raises(WorldError, match="/dev/net/no-tun does not exist; load it as root"):
         runs.run(scenario, tmp_path / "a")
     monkeypatch.undo()
     monkeypatch.setattr(kernel, "allow_files", lambda wanted: 70)

@@ -85,7 +85,7 @@ def test_root_without_its_rights(tmp_path):
 @user_namespaces
 def test_no_tun_device(tmp_path):
     sentence = refused(run(tmp_path, before=covered("/dev/net")), tmp_path)
-    assert sentence == "/dev/net/tun is not there; load it as root (modprobe tun), or use --world sim"
+    assert sentence == "/dev/net/tun does not exist; load it as root (modprobe tun), or use --world sim"
 
 
 @user_namespaces
