@@ -15,7 +15,6 @@ that.
 """
 from __future__ import annotations
 
-import base64
 import json
 import math
 import os
@@ -132,7 +131,7 @@ class JournaledBroker(Broker):
         super().flush_records()
 
     def datagram_received(self, datagram: bytes) -> None:
-        self._input("datagram", data=base64.b64encode(datagram).decode())
+        self._input("datagram", data=binary_out(datagram))
         super().datagram_received(datagram)
 
     def attach(self, client: str, deliver: Deliver, recovered: Deliver | None = None) -> None:
