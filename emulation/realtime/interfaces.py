@@ -64,7 +64,7 @@ class Interfaces:
             if change.what in ("link", "gone", "missed"):
                 self._link(host, watch.link)
             elif change.what == "other":
-                self._say(host, f"host {host} got a further interface {change.value} at {self._at()}: what passes there is "
+                self._say(host, f"host {host} got another interface {change.value} at {self._at()}: what passes there is "
                           "in no record")
             elif change.what == "address":
                 self._taken(host, change.value)

@@ -227,7 +227,7 @@ class Supervisor:
         """The processes that are judged by themselves too, whatever the others did."""
         plan = self._plan
         nodes = [Part(f"host {host}'s node", tally, host=True) for host, tally in enumerate(plan.nodes)]
-        return [Part("the medium", plan.medium), Part("the run's supervisor, which strikes the faults,", plan.supervisor),
+        return [Part("the medium", plan.medium), Part("the run's supervisor, which carries out the faults,", plan.supervisor),
                 *nodes]
 
     def _lost_inside(self, dropped: list[int]) -> list[str]:

@@ -106,7 +106,7 @@ def test_a_host_whose_node_is_deaf_makes_the_run_not_valid(tmp_path):
     assert "host 1's wlan0 was without its address 10.0.0.2 from " in because
     assert "datagrams that came to host 2's interface did not come to its node" in because
     assert "host 3's wlan0 took the Ethernet address of host 4, 02:00:00:00:00:04, at " in because
-    assert "host 2 got a further interface br0 at " in notes and "host 2's wlan0 became part of another interface" in notes
+    assert "host 2 got another interface br0 at " in notes and "host 2's wlan0 became part of another interface" in notes
 
 
 STRANGE = """
@@ -182,5 +182,5 @@ def test_a_supervisor_or_a_command_that_stands_still_is_named(tmp_path):
         time.sleep(3.0)
         os.kill(first, signal.SIGCONT)
         _, loud = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 3 and "supervisor, which strikes the faults, stood still for " in loud
+    assert process.returncode == 3 and "supervisor, which carries out the faults, stood still for " in loud
     assert "host 0's command was stopped from outside (SIGSTOP) from " in loud and "host 1" not in loud
