@@ -33,11 +33,11 @@ def __getattr__(name: str) -> Any:
 
 
 class ClientError(Exception):
-    """The node is not reached, went away, or refused; the text says which and why."""
+    """The node cannot be reached, went away, or refused; the text says which and why."""
 
 
 class Received(NamedTuple):
-    """One event that matched: its id `source.epoch.sequence`, what it says, and how it came here."""
+    """A matching event: its id `source.epoch.sequence`, its attributes and payload, and how it arrived."""
 
     id: str
     attributes: Mapping[str, object]
@@ -50,16 +50,16 @@ class Received(NamedTuple):
 class Client:
     """A connection to the control socket of a node. Raises ClientError wherever that fails.
 
-    `node`, `epoch` and `name` tell whom one talks to and under which name the records know this client.
+    `node` and `epoch` identify the node, `name` is this client's name in its records.
 
-    `lost` counts the events that the node or this client had to drop because they were read too slowly, as far as what
-    was read tells: the node says how many are missing in their place among the events, or behind the last.
-    `unrecorded` counts what was published while the node could write no record of it, on a full disk.
+    `lost` counts events that the node or this client dropped because they were read too slowly; it is up to date as far
+    as events have been read, because the node reports missing events in their place in the stream or at its end.
+    `unrecorded` counts events that were published while the node could not write their records (a full disk).
     """
 
     def __init__(self, path: str | Path, timeout: float = 10.0, on_lost: Callable[[int], object] | None = None) -> None:
-        """`timeout`: s that the node may take to answer, or to have time for one more program; events may take any
-        time. `on_lost(events)` is called with how many events are lost, as soon as that is read."""
+        """`timeout`: s that the node may take to accept the connection and to answer; events may take any time.
+        `on_lost(events)` is called with the number of lost events as soon as that is read."""
         self.lost = self.unrecorded = 0
         self._on_lost = on_lost
         self._path = path
@@ -105,37 +105,35 @@ class Client:
                 time.sleep(RETRY)
 
     def subscribe(self, filter: str) -> str:
-        """Events that match are received, each once however many filters it matches; the filter in its canonical form.
+        """Receive events that match `filter`, each once even if several filters match; returns its normal form.
 
-        From when this returns that holds for events published at this node. Others follow as the subscription spreads
-        through the tree, hop by hop, some milliseconds each over a good radio: an event that is published elsewhere
-        before it is there does not come. No node knows when a subscription has got everywhere; `settle` tells when it
-        has come to the first hop.
+        When this returns, it holds for events published at this node. The subscription spreads through the tree hop by
+        hop, a few milliseconds each over a good radio; events published elsewhere before it gets there do not arrive.
+        No node knows when a subscription has reached everybody; `settle` waits for the first hop.
         """
         return str(self._ask({"do": "subscribe", "filter": filter})["filter"])
 
     def unsubscribe(self, filter: str) -> bool:
-        """Whether this client had subscribed to it."""
+        """Stop receiving events for `filter`; False if this client had not subscribed to it."""
         return bool(self._ask({"do": "unsubscribe", "filter": filter})["held"])
 
     def settle(self, within: float = 5.0) -> bool:
-        """Wait until each tree neighbor of the node has acknowledged all that it is told of subscriptions, those of
-        this client among them; False when that takes longer than `within` s (60 at most).
+        """Wait until each tree neighbor of the node has acknowledged all subscriptions, this client's included.
 
-        True says that events published at the tree neighbors from now on come here, as long as the tree stays as it
-        is, and at once that nobody has to be told, where the node has no tree neighbor. Of hosts further away it says
-        nothing: each hop takes about as long again. Where subscriptions are not told at all (strategy flood or event)
-        there is nothing to wait for.
+        Returns False if that takes longer than `within` s (60 at most). True means that events published at the tree
+        neighbors from now on arrive, as long as the tree stays as it is. It says nothing about hosts further away; each
+        hop takes about as long again. It returns True at once if the node has no tree neighbor, or if the strategy does
+        not spread subscriptions (`flood`, `event`).
         """
         return bool(self._ask({"do": "settle", "within": within}, within)["settled"])
 
     def publish(self, attributes: Mapping[str, object], payload: bytes = b"", synced: bool = False) -> str:
-        """Hand an event to the node; its id.
+        """Publish an event through the node; returns its id.
 
-        When this returns the event is accepted and its record is with the operating system: a node that is killed
-        loses none, a power cut may take the last second's. With `synced` the record is on the disk; that takes as long
-        as the disk does, and many that wait at once share it. Neither says that anybody received it. Where this raises
-        because the node went away, the event may have been published or not.
+        When this returns, the event is accepted and its record is with the operating system: killing the node loses
+        none, a power cut may lose the last second's. With `synced` it returns when the record is on disk; publications
+        that wait at once share one sync. Neither means that anybody received the event. If this raises because the node
+        went away, the event may or may not have been published.
         """
         request: dict[str, object] = {"do": "publish", "attributes": lines.attributes_out(attributes)}
         if payload:
@@ -147,7 +145,7 @@ class Client:
         return str(answer["event"])
 
     def receive(self, timeout: float | None = None) -> Received | None:
-        """The next event; None when none came in `timeout` seconds (None: wait for ever; 0: what is there)."""
+        """The next event, or None if none arrives within `timeout` s (None: wait for ever; 0: only what is there)."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self._events:
             try:
@@ -157,7 +155,7 @@ class Client:
         return self._events.popleft()
 
     def __iter__(self) -> Iterator[Received]:
-        """Events as they come, until the node goes away."""
+        """Events as they arrive, until the node goes away."""
         while True:
             try:
                 event = self.receive()
@@ -210,7 +208,7 @@ class Client:
         """The next line. Raises TimeoutError at `deadline` and ClientError when the node closed or babbles."""
         while (end := self._buffer.find(b"\n")) < 0:
             if len(self._buffer) > lines.LONGEST:
-                raise ClientError(f"{self._path}: what answers here is no node")
+                raise ClientError(f"{self._path}: what answers here is not a node")
             self._socket.settimeout(None if deadline is None else max(deadline - time.monotonic(), 0.0))
             try:
                 more = self._socket.recv(65536)
@@ -226,4 +224,4 @@ class Client:
         try:
             return lines.decode(raw)
         except lines.BadLine:
-            raise ClientError(f"{self._path}: what answers here is no node") from None
+            raise ClientError(f"{self._path}: what answers here is not a node") from None

@@ -44,19 +44,19 @@ NAME = "app"  # of the one client of this device, in its records
 
 
 class RoamingClient:
-    """A device and its one client. Raises ClientError where something cannot be done.
+    """A device and its only client. Its methods raise ClientError.
 
-    `id` names it in the network; `lost` counts the events that it had to drop because they were read too slowly.
+    `id` identifies it in the network; `lost` counts the events that it dropped because they were read too slowly.
     """
 
     def __init__(self, interface: str | None = None, *, address: str | None = None, id: NodeId | None = None,
                  port: int = wire.PORT, config: NodeConfig | None = None, state: str | Path | None = None,
                  records: str | Path | None = None) -> None:
-        """`interface` by its name, or with this IPv4 `address`. `id`: unlike any other in the network, nodes
-        included; drawn if none is given. `config`: the network's, for its beacons and its secret. `state`: a file
-        that keeps epoch and key, so that the next start is known as the same device. `records`: JSON Lines."""
+        """`interface`: by name, or the one with this IPv4 `address`. `id`: unique in the network, nodes included; random
+        by default. `config`: the network's, for its beacons and its secret. `state`: a file that keeps epoch and key,
+        so that a restarted program is the same device. `records`: a file for its records (JSON Lines)."""
         if state is not None and id is None:
-            raise ClientError("a state is that of one device: give its id, too")
+            raise ClientError("state belongs to one device: give its id, too")
         self.id: NodeId = SystemRandom().randrange(2**31, 2**32) if id is None else id
         self.lost = 0
         self._events: queue.Queue[Received | None] = queue.Queue(WAITING)
@@ -80,15 +80,16 @@ class RoamingClient:
 
     # ---- what programs call -------------------------------------------------------------------------
     def subscribe(self, filter: str) -> str:
-        """Events that match are received, each once, from when the subscription has got to their publishers: it goes to
-        the broker when the device is attached, and from there hop by hop. The filter in its canonical form."""
+        """Receive events that match `filter`, each once, once the subscription has reached their publishers: it goes to
+        the broker when the device is attached, and from there hop by hop. Returns the filter's normal form."""
         return str(self._do(lambda: self._device.subscribe(NAME, filter)))
 
     def unsubscribe(self, filter: str) -> None:
         self._do(lambda: self._device.unsubscribe(NAME, filter))
 
     def publish(self, attributes: Mapping[str, object], payload: bytes = b"") -> str:
-        """The event's id. It goes out once a broker serves this device; its record is with the operating system."""
+        """Publish an event; returns its id. It goes out when a broker serves this device; its record is with the
+        operating system when this returns."""
         def published() -> str:
             name = self._device.publish(NAME, attributes, payload)
             self._port.records.flush()
@@ -97,7 +98,7 @@ class RoamingClient:
         return self._do(published)
 
     def receive(self, timeout: float | None = None) -> Received | None:
-        """The next event; None when none came in `timeout` seconds (None: wait for ever)."""
+        """The next event, or None if none arrives within `timeout` s (None: wait for ever)."""
         try:
             event = self._events.get(timeout=timeout)
         except queue.Empty:
@@ -110,7 +111,7 @@ class RoamingClient:
         return event
 
     def __iter__(self) -> Iterator[Received]:
-        """Events as they come, until the client is closed."""
+        """Events as they arrive, until the client is closed."""
         while True:
             try:
                 event = self.receive()
@@ -120,11 +121,11 @@ class RoamingClient:
                 yield event
 
     def detach(self) -> None:
-        """Announce that the device goes away: its broker keeps what comes until it is attached again."""
+        """Announce that the device leaves: its broker keeps what arrives until it attaches again."""
         self._do(lambda: self._device.move_out())
 
     def attach(self) -> None:
-        """Attach again after `detach`, to whom is heard best. A client that was not detached does so by itself."""
+        """Attach again after `detach`, to the broker heard best. Without `detach` a client attaches by itself."""
         self._do(lambda: self._device.move_in())
 
     @property
