@@ -40,6 +40,7 @@ _NOTHING = np.empty(0)
 _AT_ONCE = 1 << 20  # characters of a line that are split at once; more would take memory with their words
 _DIMENSIONS = re.compile(r"\s*#\s*([23])\s*D\b", re.IGNORECASE)
 _SAYING = re.compile(r"\s*#+\s*(duration|nn|J)\s*[=:]", re.IGNORECASE)
+_NAMED = re.compile(r"\s*#+\s*(node|host|id|vehicle|user|person|device)\b\W*(\d{1,9})\b(?!\.\d)", re.IGNORECASE)
 _FIRST = 40  # lines by which a table of another format is told
 
 
@@ -55,6 +56,7 @@ class _Lines:
     dimensions: set[int] = field(default_factory=set)  # that comments tell
     asides: list[str] = field(default_factory=list)  # sentences about comments
     cut: list[str] = field(default_factory=list)  # a sentence where the file may be cut off
+    misnamed: list[str] = field(default_factory=list)  # a sentence about a comment that numbers hosts in another way
     blank: list[int] = field(default_factory=list)  # lines without a word between those of nodes
 
 
@@ -79,7 +81,7 @@ def read(path: Path, dimensions: int | None = None) -> Movement:
     lines = _take(path)
     parameters = _parameters(path)
     told = _told_dimensions(path, lines, parameters, dimensions)
-    notes = [*lines.cut, *lines.asides[:3]]
+    notes = [*lines.cut, *lines.asides[:3], *lines.misnamed]
     if 0 < len(lines.singles) < 4:  # too few for the dialect of one number a line
         _node(path, lines.at[0], np.array(lines.singles[:1]), 3)
     if lines.singles:
@@ -177,6 +179,9 @@ def _take(path: Path) -> _Lines:
         if line.lstrip().startswith("#"):
             if match := _DIMENSIONS.match(line):
                 lines.dimensions.add(int(match[1]))
+            elif (match := _NAMED.match(line)) and int(match[2]) != len(lines.rows) and not lines.misnamed:
+                lines.misnamed.append(f"its comment in line {number} speaks of {match[1].lower()} {match[2]}, and the host after it is called "
+                                      f"{len(lines.rows)}: hosts are numbered by their lines, from 0")
             elif match := _SAYING.match(line):
                 lines.asides.append(f"its comment in line {number} says something of {match[1]}, and is not read; the .params beside it are for that")
             continue

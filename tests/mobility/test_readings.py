@@ -545,3 +545,14 @@ def test_comments_that_say_what_params_should_are_told_not_to_be_read(tmp_path, 
     movement = _read(tmp_path, f"{comment}\n0 1 1 30 9 9\n", "x.movements")
     [note] = movement.notes
     assert "its comment in line 1 says something of " in note and movement.duration == 30
+
+
+@pytest.mark.parametrize(("comments", "told"), [
+    (("# node 1", "# node 2"), "its comment in line 1 speaks of node 1, and the host after it is called 0"),
+    (("# Node 0", "#node: 2"), "its comment in line 3 speaks of node 2, and the host after it is called 1"),
+    (("# id=7", "# id=3"), "line 1 speaks of id 7"), (("## host #5", "# host #6"), "line 1 speaks of host 5"),
+    (("# node 0", "# node 1"), None), (("# 17 nodes", "# nodes: 2"), None), (("# node 1.5 kg", "# made by node"), None),
+])
+def test_comments_that_number_hosts_in_another_way_are_said(tmp_path, comments, told):
+    movement = _read(tmp_path, f"{comments[0]}\n0 1 1 30 9 9\n{comments[1]}\n0 2 2 30 5 5\n", "x.movements")
+    assert [told in note for note in movement.notes] == ([True] if told else [])
