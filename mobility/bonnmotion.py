@@ -99,7 +99,8 @@ def read(path: Path, dimensions: int | None = None) -> Movement:
         trajectories = _nodes(path, lines, width)
         if parameters.nodes is None:
             notes += _blank(lines)
-        if width == 4:
+            notes += _counting(trajectories)
+        if dimensions == 3 and not lines.dimensions and not parameters.dimensions:  # the file itself does not say so
             notes += _statuses(trajectories)
     else:
         raise NotUnderstood(
@@ -127,6 +128,14 @@ def _blank(lines: _Lines) -> Iterator[str]:
     if lines.blank:
         yield (f"{len(lines.blank)} blank line{'s' if len(lines.blank) > 1 else ''} between those of nodes (line {lines.blank[0]}) "
                f"{'are' if len(lines.blank) > 1 else 'is'} passed over: no host, and no number of one")
+
+
+def _counting(trajectories: list[Trajectory]) -> Iterator[str]:
+    """Columns of ids, which a table has where BonnMotion has x: `t id x y ..`, all lines of one time."""
+    first = [float(t.points[0, 0]) for t in trajectories]
+    if len(first) > 2 and first[0] in (0, 1) and first == [first[0] + host for host in range(len(first))]:
+        yield (f"the second numbers of its lines count {first[0]:g}, {first[1]:g}, {first[2]:g}, .., as ids do: they are read as x in m, and each "
+               "line as a host")
 
 
 def _statuses(trajectories: list[Trajectory]) -> Iterator[str]:

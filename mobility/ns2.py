@@ -266,8 +266,8 @@ def _remarks(script: _Script, zero_speed: str, last: float) -> list[str]:
 def _missing(script: _Script, last: float) -> Iterator[str]:
     """What a file says of hosts and time, and does not have."""
     there = len(script.nodes)
-    words = {node.word for node in script.nodes.values()}
-    if unplaced := [word for word in script.made if word not in words]:
+    written = {node.word for node in script.nodes.values()}
+    if unplaced := [word for word in script.made if word not in written]:
         named = [_name(match[2] or match[3]) if (match := tcl.NODE.fullmatch(word)) else word for word in unplaced]
         shown = [word if name in script.nodes else name for name, word in zip(named, unplaced)]
         yield (f"{_some(shown)} made (line {script.made[unplaced[0]]}) and neither placed nor moved: not among the hosts here, "

@@ -81,7 +81,8 @@ def _take(found: Parameters, number: int, command: str) -> None:
         return
     value = tcl.as_number(found.path, number, next(text for text in match.groups()[2:] if text is not None).strip())
     if name in ("x", "y", "z"):
-        found.area["xyz".index(name)] = value
+        if (known := found.area.setdefault("xyz".index(name), value)) != value:
+            raise TraceError(found.path, number, f"a second {name}, {value:g} after {known:g}; one of them")
     elif name == "nn":
         if found.nodes is not None and found.nodes[0] != value:
             raise TraceError(found.path, number, f"a second number of nodes, {value:g} after {found.nodes[0]:g}; one of them")

@@ -147,6 +147,9 @@ def _run(scenario: Scenario) -> Iterator[str]:
         for key, limit in (*((key, run.duration) for key in ("medium", "positions", "nodes", "host", "stall")), ("dropped", 1.0)):
             if (given := getattr(run.fidelity, key)) >= limit:
                 yield f"run.fidelity.{key}: {given:g}, a limit that no run exceeds, so it makes no run invalid"
+            elif key in ("medium", "nodes", "host") and given >= run.deadline:
+                yield (f"run.fidelity.{key}: {given:g} s, as long as run.deadline = {run.deadline:g}: a run is called valid whose events were all "
+                       "late for want of time; limits are in s")
     if run.journal and scenario.workload.roam:
         yield f"run.journal: none is kept for roaming clients ({named(scenario, scenario.workload.roam)}); only brokers have one"
 
@@ -207,10 +210,11 @@ def _places(scenario: Scenario) -> Iterator[str]:
         hosts = [host for host, place in enumerate(motion.positions) if same[place] > 1]
         where = ", ".join(f"{x:g}" for x in crowded[0])
         yield f"mobility.positions: {named(scenario, hosts)} share a place with another host, such as [{where}]"
-    if len(motion.positions) > 2 and any(
-            all(len(place) == 3 and place[0] == host + first for host, place in enumerate(motion.positions)) for first in (0, 1)):
-        yield ("mobility.positions: the first number of each place is its host's id and is read as x of [x, y, z]; leave the ids "
-               "out, places stand in the order of the hosts")
+    for axis, which in ((0, "first"), (2, "third")) if len(motion.positions) > 2 and len(motion.positions[0]) == 3 else ():
+        column = [place[axis] for place in motion.positions]
+        if any(column == [host + first for host in range(len(column))] for first in (0, 1)):
+            yield (f"mobility.positions: the {which} number of each place is its host's id and is read as {'xyz'[axis]} of [x, y, z]; leave the "
+                   "ids out, places stand in the order of the hosts")
     if len(motion.positions) < 2:
         return
     points = np.array(motion.positions)

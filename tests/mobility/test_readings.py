@@ -252,6 +252,7 @@ def test_status_of_disaster_area_in_ns2_is_said(tmp_path):
     ("set val(nn) 4\n", "1 nodes, but 4 by line 1 of x.ns_params"),
     ("set val(nn) 1\nset val(duration) -5\n", ":2: a duration of -5"),
     ("set val(duration) 5\nset opt(stop) 50\n", ":2: a second duration, 50 after 5"),
+    ("set val(x) 5\nset val(x) 50\n", ":2: a second x, 50 after 5"),
     ("set val(nn) 1\nset val(nn) 2\n", ":2: a second number of nodes, 2 after 1"),
     ("set val(duration) [expr 10*3]\n", ":1: "), ("set val(duration) $t\n", ":1: "), ("set val(nn) [expr 1+1]\n", ":1: "),
     ("set val(duration) 1 000\n", ":1: "), ("set val(duration) 30,5\n", ":1: "), ("set val(duration) 30s\n", ":1: "),
@@ -401,11 +402,11 @@ def test_hosts_that_are_back_without_having_left_are_said(tmp_path, waypoints, c
 
 
 def test_statuses_that_stand_as_heights_are_said(tmp_path):
-    text = "#3D\n0 1 1 0 9 2 2 {}\n0 3 3 0 9 5 5 1\n"
-    [note] = _read(tmp_path, text.format(2), "x.movements").notes
+    text = "0 1 1 0 9 2 2 {}\n0 3 3 0 9 5 5 1\n"
+    [note] = _read(tmp_path, text.format(2), "x.movements", dimensions=3).notes
     assert "all heights are 0, 1 or 2, as a status would be" in note
-    for heights in (text.format(2.5), "#3D\n0 1 1 0\n0 3 3 0\n"):
-        assert not _read(tmp_path, heights, "x.movements").notes
+    for heights in (text.format(2.5), "0 1 1 0 9 2 2 0\n", "#3D\n" + text.format(2)):
+        assert not _read(tmp_path, heights, "x.movements", dimensions=3).notes
 
 
 @pytest.mark.parametrize("blank", ["\n", "  \n", "\t\r\n"])
@@ -556,3 +557,14 @@ def test_comments_that_say_what_params_should_are_told_not_to_be_read(tmp_path, 
 def test_comments_that_number_hosts_in_another_way_are_said(tmp_path, comments, told):
     movement = _read(tmp_path, f"{comments[0]}\n0 1 1 30 9 9\n{comments[1]}\n0 2 2 30 5 5\n", "x.movements")
     assert [told in note for note in movement.notes] == ([True] if told else [])
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_ids_where_x_stands_are_told(tmp_path, first):
+    rows = [f"0 {first + host} {5 * host} {20 + host} 3 3" for host in range(3)]
+    assert any(f"count {first}, {first + 1}, {first + 2}, .., as ids do" in note for note in _read(tmp_path, "\n".join(rows) + "\n", "x.movements").notes)
+    (tmp_path / "x.params").write_text("nn=3\n")
+    assert not any("as ids do" in note for note in _read(tmp_path, "\n".join(rows) + "\n", "x.movements").notes)
+    (tmp_path / "x.params").unlink()
+    for others in (rows[:2], [*rows[:2], "0 7 7 9 1 1"]):
+        assert not any("as ids do" in note for note in _read(tmp_path, "\n".join(others) + "\n", "x.movements").notes)
