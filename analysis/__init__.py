@@ -9,15 +9,20 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from analysis.errors import AnalysisError
+
+if TYPE_CHECKING:
+    from analysis.run import Run
+    from analysis.summary import Summary
 
 __all__ = ["AnalysisError", "analyse", "prepare"]
 RULES = 2  # of counting, in summary.json: a comparison takes no numbers that were counted by others
 
 
 def analyse(run_dirs: str | Path | Sequence[str | Path], master: str | None = None,
-            say: Callable[[str], None] = lambda sentence: None):
+            say: Callable[[str], None] = lambda sentence: None) -> Summary:
     """Analyse one run, or several runs of one scenario (other seeds), and return their Summary.
 
     Writes into each run directory `tables/*.parquet`, `summary.json` and `report.html`. `master` is any
@@ -80,7 +85,7 @@ def _may_write(path: Path) -> None:
         raise AnalysisError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def title(run) -> str:
+def title(run: Run) -> str:
     """One line: which run this is and what counts in it."""
     from analysis.setting import hosts, lasted
     return (f"{run.name}: {hosts(run)}, {lasted(run)}, seed {run.seed}; events published "

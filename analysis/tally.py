@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,9 @@ from analysis.intervals import Intervals, put_together
 from analysis.routes import SLICE
 from analysis.study import share
 from analysis.weights import weights
+
+if TYPE_CHECKING:
+    from topologies.scenario import Scenario
 
 # kind -> (family, field of a, field of b, field of the name, field of the hash, whether it rises); "": the record's node
 CHANGES = {
@@ -57,8 +60,7 @@ class Published(NamedTuple):
 class Tally:
     """Give it every record of a run as it is made, then ask for `numbers`."""
 
-    def __init__(self, scenario) -> None:
-        """scenario: topologies.Scenario."""
+    def __init__(self, scenario: Scenario) -> None:
         run = scenario.run
         self.hosts = len(scenario.names)
         self.ended, self.warm_up, self.grace, self.deadline = run.duration, run.warm_up, run.grace, run.deadline

@@ -5,9 +5,13 @@ import argparse
 import shutil
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cli.errors import INTERRUPTED, UserError
 from cli.terminal import raw
+
+if TYPE_CHECKING:
+    from topologies.scenario import Scenario
 
 HELP = "run a scenario, analyse it and print the delivery table"
 CUT_SHORT = 1  # exit code: the run is shorter than it was to be: disk full, a process killed
@@ -70,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     return INTERRUPTED if manifest["outcome"] == "interrupted" else CUT_SHORT
 
 
-def load(path: Path, overrides: dict[str, object]):
+def load(path: Path, overrides: dict[str, object]) -> Scenario:
     """The checked scenario; UserError tells every problem it has."""
     import topologies
     from emulation import runner
@@ -86,7 +90,7 @@ def load(path: Path, overrides: dict[str, object]):
     return scenario
 
 
-def commands(scenario) -> list[str]:
+def commands(scenario: Scenario) -> list[str]:
     """Which programs a run of the scenario would start on this machine and as whom, a sentence each; none for most scenarios."""
     import shlex
 

@@ -13,6 +13,9 @@ from typing import NamedTuple
 Result = dict  # of one run, as the command that does it writes it
 
 
+Sweep = tuple[str, tuple[object, ...]]  # a parameter and its values
+
+
 class Series(NamedTuple):
     """One curve. `quantity` is that of the panel unless given."""
 
@@ -29,7 +32,7 @@ class Panel(NamedTuple):
     title: str
     quantity: str
     ylabel: str
-    sweep: tuple[str, tuple]  # parameter and its values
+    sweep: Sweep
     xlabel: str
     series: tuple[Series, ...]
     base: dict = {}

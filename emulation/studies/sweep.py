@@ -6,14 +6,14 @@ from pathlib import Path
 
 from analysis.errors import AnalysisError
 from emulation.studies import results
-from emulation.studies.evaluation import Evaluation, Panel
+from emulation.studies.evaluation import Evaluation, Panel, Series
 from emulation.studies.simulators import command
 from emulation.studies.workers import Batch, CannotGoOn, work
 
 BATCH = 20.0  # s of work that a process gets at least: runs that share a movement stay together
 
 
-def parameters(panel: Panel, series, x, seed: int, common: dict) -> dict:
+def parameters(panel: Panel, series: Series, x: object, seed: int, common: dict[str, object]) -> dict[str, object]:
     """What a run of this curve is given; the same run in two figures is the same dictionary."""
     return (common if panel.seed == "seed" else {}) | panel.base | {panel.sweep[0]: x} | series.overrides | {panel.seed: seed}
 

@@ -6,16 +6,18 @@ points are ours, and so is what is marked so.
 """
 from __future__ import annotations
 
-from emulation.studies.evaluation import Panel, Series
+from typing import Any
+
+from emulation.studies.evaluation import Panel, Series, Sweep
 
 PROTOCOLS = ("strawman", "timed", "notified", "informed", "path")
 
 
-def curves(*protocols: str, **overrides) -> tuple[Series, ...]:
+def curves(*protocols: str, **overrides: object) -> tuple[Series, ...]:
     return tuple(Series(name, {"protocol": name, **overrides}) for name in protocols or PROTOCOLS)
 
 
-def read(reading: str, *protocols: str, **overrides) -> tuple[Series, ...]:
+def read(reading: str, *protocols: str, **overrides: object) -> tuple[Series, ...]:
     """Curves of these protocols under a reading that is not the evaluation's, named after it."""
     return tuple(Series(f"{name}, {reading}", {"protocol": name, **READINGS[reading], **overrides}) for name in protocols)
 
@@ -45,15 +47,15 @@ N, PI, SIGMA, RHO = "dispatchers N", "available patterns Π", "density of subscr
 TU, TS, EPSILON = "unsubscription timer T_u (s)", "subscription timer T_s (s)", "publications a second ε"
 
 
-def pair(figure: int, about: str, sweep, xlabel: str, series=curves(), quantity: str = "cost", gain: str = "improvement",
-         labels=(COST, GAIN), **rest) -> tuple[Panel, Panel]:
+def pair(figure: int, about: str, sweep: Sweep, xlabel: str, series: tuple[Series, ...] = curves(), quantity: str = "cost",
+         gain: str = "improvement", labels: tuple[str, str] = (COST, GAIN), **rest: Any) -> tuple[Panel, Panel]:
     """What it costs, and how much less that is than with strawman."""
     rivals = tuple(one for one in series if one.name != "strawman")
     return (Panel(figure, "a", about, quantity, labels[0], sweep, xlabel, series, **rest),
             Panel(figure, "b", f"{about}: improvement", gain, labels[1], sweep, xlabel, rivals, **rest))
 
 
-def stressed(figure: int, about: str, sweep, xlabel: str, *protocols: str, **rest) -> tuple[Panel, Panel]:
+def stressed(figure: int, about: str, sweep: Sweep, xlabel: str, *protocols: str, **rest: Any) -> tuple[Panel, Panel]:
     return pair(figure, about, sweep, xlabel, curves(*protocols), **rest)
 
 
@@ -70,7 +72,7 @@ def against_traffic(rate: float) -> tuple[Series, ...]:
             *(Series(name, {"protocol": name, "rate": rate}, "overhead") for name in ("strawman", "informed")))
 
 
-def readings(name: str, sweep, base: dict) -> Panel:
+def readings(name: str, sweep: Sweep, base: dict[str, object]) -> Panel:
     """Strawman's cost, and how much less all readings cost and involve than it; not drawn."""
     rivals = read("literal", *HELD) + BESIDE + curves("path")
     return Panel(13, f" {name}", f"Readings of the figures, {name}", "improvement", "", sweep, "",

@@ -33,7 +33,7 @@ def closed(tables: Tables, panel: str, name: str, x: object) -> float:
     return 100 * (after - before) / (bound - before) if bound > before else 0.0
 
 
-def told_all(tables: Tables, panel: str, x: object, names=ALGORITHMS) -> str:
+def told_all(tables: Tables, panel: str, x: object, names: tuple[str, ...] = ALGORITHMS) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {told(at(tables, panel, name, x))}" for name in names)
 
 

@@ -7,7 +7,7 @@ says what hangs on them. Parameters are those of `roamcast overlay`; of the figu
 """
 from __future__ import annotations
 
-from emulation.studies.evaluation import Panel, Series
+from emulation.studies.evaluation import Panel, Series, Sweep
 
 ALGORITHMS = ("none", "push", "subscriber_pull", "publisher_pull", "combined")
 PULLS = ("subscriber_pull", "publisher_pull")
@@ -34,7 +34,7 @@ def curves(*more: Series, names: tuple[str, ...] = ALGORITHMS, key: str = "recov
     return (*(Series(name, {key: name}) for name in names), *more)
 
 
-def three(figure: str, about: str, sweep, xlabel: str, base: dict = BASE, log: bool = False,
+def three(figure: str, about: str, sweep: Sweep, xlabel: str, base: dict[str, object] = BASE, log: bool = False,
           more: tuple[Series, ...] = ()) -> tuple[Panel, ...]:
     """Delivery, and what recovery adds to the traffic in bits and in messages."""
     active = curves(*more, names=ALGORITHMS[1:])
@@ -50,7 +50,7 @@ PARK = {"hosts.count": 30, "mobility.model": "random_waypoint", "mobility.area":
 BOUND = Series("bound", {"node.recovery": "none"}, "bound")
 
 
-def radio(figure: str, about: str, **more) -> tuple[Panel, ...]:
+def radio(figure: str, about: str, **more: object) -> tuple[Panel, ...]:
     frames, rest = "share of frames that the radio loses", {"base": PARK | more, "seed": "run.seed"}
     return (Panel(figure, "-delivery", f"{about}: delivery", "delivery", DELIVERED, FRAMES, frames,
                   curves(BOUND, key="node.recovery"), **rest),
