@@ -251,7 +251,7 @@ def test_a_file_that_is_not_there_and_a_flag_that_cannot_be(tmp_path):
 
 
 @pytest.mark.parametrize(("line", "told"), [
-    ("hello_interval = 500", "node.hello_interval: 3 beacons at 500 s begin a neighbor, so nobody is one for 1500 s"),
+    ("hello_interval = 500", "node.hello_interval: 3 beacons at 500 s make a neighbor, so there is none for 1500 s"),
     ("leader_interval = 3600", "node.leader_interval: 3600 s: a tree is told so seldom of its leader"),
     ("request_wait = 60", "node.request_wait: 60 s: a seeker waits so long before it joins"),
     ("merge_wait = 60", "node.merge_wait: 60 s: two trees that meet wait so long to become one"),
@@ -312,7 +312,7 @@ def test_systemd_takes_the_unit(tmp_path):
     ("[hosts]\ncount = 3\n", [], "id: found beside [run] or [hosts], as a scenario has them"),
     ("[run]\n", [], "id: found beside [run] or [hosts]"),
     ("disk = 5\n", [], "disk: found 5; it takes records or journal beside it"),
-    ("", ["--began", "nan"], "--began nan: it takes a unix time within three years"),
+    ("", ["--began", "nan"], '--began: found "nan"; a number'),
     ("", ["--began", "0"], "--began 0: it takes a unix time within three years"),
 ])
 def test_settings_that_would_do_nothing_or_harm_are_refused(tmp_path, text, flags, says):
