@@ -1,6 +1,7 @@
 """Lines of logs: what is a record, whatever stands around it, and wherever a file is cut into pieces."""
 from __future__ import annotations
 
+import math
 import random
 
 import numpy as np
@@ -69,7 +70,7 @@ def test_wherever_a_file_is_cut_its_lines_are_the_same(tmp_path, monkeypatch):
         out = tmp_path / f"out-{len(list(tmp_path.iterdir()))}"
         out.mkdir()
         ends = [0, *cuts, len(text)]
-        told = [portion.gather(part, [Piece(str(file), 3, *piece)], str(out)) for part, piece in enumerate(zip(ends, ends[1:], strict=False))]
+        told = [portion.gather(part, [Piece(str(file), 3, *piece)], str(out), math.inf) for part, piece in enumerate(zip(ends, ends[1:], strict=False))]
         found = pa.concat_tables([one["found"] for one in told if "found" in one]).to_pandas()
         rows = pd.read_parquet(out / "neighbor_up.parquet")
         where = [(line["block"], line["row"]) for line in rows["line"]]
@@ -92,7 +93,7 @@ def test_a_line_that_does_not_end_is_no_record_and_takes_no_memory(tmp_path, mon
     file.write_bytes(GOOD + b"\n" + b'{"a":"' + b"x" * 10_000 + b'"}\n' + GOOD + b"\n" + b"y" * 10_000)
     chunks = list(portion._chunks(Piece(str(file), 3, 0, file.stat().st_size)))
     assert max(map(len, chunks)) <= 64 + 128
-    told = portion.gather(0, [Piece(str(file), 3, 0, file.stat().st_size)], str(tmp_path))["found"].to_pandas()
+    told = portion.gather(0, [Piece(str(file), 3, 0, file.stat().st_size)], str(tmp_path), math.inf)["found"].to_pandas()
     assert told[told["kind"].eq("neighbor_up")]["n"].sum() == 2 and told[told["kind"].isna()]["n"].sum() == 2
 
 
