@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 EMBEDDED = "local[*]"
 CLASSES = "java.jsa"  # in the environment: classes that Java need not look for again, see cli/java.py
-_STARTING = threading.Lock()  # one Spark at a time
+_STARTING, _LOADING = threading.Lock(), threading.Lock()  # one Spark at a time
+_loaded: set[str] = set()  # applications whose workers have been told to load what they need
 # as SparkContext reads them (its regular expressions, and the schemes of its cluster managers)
 _MASTER = re.compile(r"local(\[([0-9]+|\*)(, *[0-9]+)?\])?|local-cluster\[ *[0-9]+ *, *[0-9]+ *, *[0-9]+ *\]|yarn"
                      r"|spark://[^\s/:,]+:[0-9]+(,[^\s/:,]+:[0-9]+)*|k8s://\S+")
@@ -102,10 +103,11 @@ def begin(master: str | None = None) -> Callable[[], SparkContext]:
 
     def start() -> None:
         try:
-            new = SparkContext._active_spark_context is None
-            running = context(master)
-            if new:
-                running.parallelize([0], 1).foreach(_load)
+            with _LOADING:
+                running = context(master)
+                if running.applicationId not in _loaded:
+                    running.parallelize([0], 1).foreach(_load)
+                    _loaded.add(running.applicationId)
             started.set_result(running)
         except BaseException as error:
             started.set_exception(error)
