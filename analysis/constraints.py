@@ -56,6 +56,15 @@ def matches(attributes: Iterable[dict], constraints: Iterable[dict]) -> bool:
                for one in constraints)
 
 
+def fits(constraint: dict) -> bool:
+    """Whether a constraint with a known operator has as many values as that takes, and of such types."""
+    op, values = constraint["op"], constraint["values"]
+    if op == "in":
+        return bool(values)
+    return len(values) == (op != "exists") and (op not in PATTERNS or all(
+        kind in "sx" for value in values for kind, found in value.items() if found is not None))
+
+
 def _typed(value: dict) -> Typed:
     return tuple((kind, bytes.fromhex(found) if kind == "x" else found) for kind, found in value.items()
                  if found is not None and (kind != "x" or _is_hex(found)))

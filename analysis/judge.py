@@ -57,7 +57,7 @@ class Found(NamedTuple):
 
     parts: dict[str, pa.Table]  # breakdown.count
     breaches: dict[str, tuple[int, list[Breach]]]  # Safety.found
-    sums: Counter[str]  # `sent`, `misrouted` messages; `remote`, `local` deliveries; events published `twice`, `foreign`
+    sums: Counter[str]  # `sent`, `misrouted` messages; `remote`, `local` deliveries; events published `twice`, `foreign`, `doubled`
     lives: dict[tuple[int, int], tuple[int, int, int]]  # (source, epoch) -> highest number, events published, others delivered
     came: dict[int, tuple[float, int]]  # row of the attachments -> first event (s, inf for none) and duplicates meanwhile
 
@@ -120,7 +120,8 @@ class Judge:
         clients = {(node, client) for _, node, client, *_ in came}
         local = sum(node == source for node, _ in clients)
         self._sums.update(sent=sent, misrouted=wasted, local=local, remote=len(clients) - local, twice=len(made) > 1,
-                          foreign=any(node != source for _, node, *_ in made))
+                          foreign=any(node != source for _, node, *_ in made),
+                          doubled=len({one["name"] for one in event.attributes}) < len(event.attributes))
         if event.told.keys() - {"refused"}:
             life = (source, int(event.life.partition(".")[2]))
             highest, published, delivered = self._lives.get(life, (0, 0, 0))

@@ -5,6 +5,7 @@ the kinds of KEPT whole, `found` (what the lines were), `segments` (lives.py), s
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -51,7 +52,7 @@ class Piece(NamedTuple):
     end: int
 
 
-def gather(part: int, pieces: list[Piece], out: str, pause: float) -> dict[str, pa.Table]:
+def gather(part: int, pieces: list[Piece], out: str, pause: float = math.inf) -> dict[str, pa.Table]:
     """Read the pieces and write `out`/KIND.parquet/part-`part`.parquet for each kind met. Returns what the driver needs.
 
     `pause`: s between two reports of a host on its traffic, of more than which it is told.

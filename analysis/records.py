@@ -27,12 +27,13 @@ WORLD = "world.jsonl"
 MOST_ODD, LONGEST_NAME = 20, 40  # ways in which the fields of a kind are not its own, in a block of lines; characters of a name
 MOST_NODES, LATEST = 100_000, 1e9  # ids and times (s) beyond these are no record's: tables by id stay small
 MOST_COUNT = 2**53  # of whole numbers: beyond it a number of JSON may be another's
-LEAST = {"seconds": 0.0, "away": 0.0, "airtime": 0.0}  # of numbers
-MOST_HOPS = 255
+LEAST, MOST = {"seconds": 0.0, "away": 0.0, "airtime": 0.0, "published": -LATEST}, {"published": LATEST}  # of numbers
+RANGES = {"epoch": (1, 2**32 - 1), "epochs": (1, 2**32 - 1), "hops": (0, 255)}  # of whole numbers, by the name of their field
 # fields by what they name, whatever the kind; hosts by id, links and events in the text form of node/ids.py
 HOSTS = {"from", "to", "host", "neighbor", "other", "leader", "parent", "broker", "device", "holder"}
 _HEX = r"^([0-9a-f]{2})*$"
-_LINK, _EVENT = r"^\d{1,10}-\d{1,10}\.[0-9a-f]{1,8}$", r"^\d{1,10}\.\d{1,10}\.\d{1,10}$"
+_ID = r"(0|[1-9]\d{0,9})"
+_LINK, _EVENT = rf"^{_ID}-{_ID}\.[0-9a-f]{{1,8}}$", rf"^{_ID}\.[1-9]\d{{0,9}}\.(0|[1-9]\d{{0,15}})$"
 FORMS = {"event": _EVENT, "x": _HEX, **dict.fromkeys(("link", "rid", "lost", "new", "from", "to"), _LINK)}
 # where a line stands, to order the records of one instant: start of the piece of the file, then the row in it
 LINE = pa.struct([pa.field("block", pa.int64(), False), pa.field("row", pa.int64(), False)])
@@ -168,9 +169,11 @@ def _good(name: str, of: RecordType, values: pa.Array) -> pa.Array:
     if of.kind == "int" and name in HOSTS:
         return pc.and_(pc.greater_equal(values, 0), pc.less_equal(values, MOST_NODES))
     if of.kind == "int":
-        return pc.and_(pc.greater_equal(values, 0), pc.less_equal(values, MOST_HOPS if name == "hops" else MOST_COUNT))
+        least, most = RANGES.get(name, (0, MOST_COUNT))
+        return pc.and_(pc.greater_equal(values, least), pc.less_equal(values, most))
     if of.kind == "float":
-        return pc.and_(pc.is_finite(values), pc.greater_equal(values, LEAST.get(name, -math.inf)))
+        return pc.and_(pc.is_finite(values), pc.and_(pc.greater_equal(values, LEAST.get(name, -math.inf)),
+                                                     pc.less_equal(values, MOST.get(name, math.inf))))
     if of.kind == "text" and name in FORMS:
         return pc.match_substring_regex(values, FORMS[name])
     good = pc.if_else(pc.is_valid(values), True, None)

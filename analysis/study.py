@@ -29,7 +29,7 @@ from analysis import (
 )
 from analysis.bound import ContactGraph
 from analysis.breakdown import Breakdown, breakdown
-from analysis.constraints import OPERATORS, Filters
+from analysis.constraints import OPERATORS, Filters, fits
 from analysis.correctness import Ends
 from analysis.devices import Attached
 from analysis.errors import AnalysisError
@@ -202,12 +202,17 @@ def _standings(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 def _odd(tables: dict[str, pd.DataFrame], sums: Counter[str]) -> dict[str, object]:
     """What contradicts itself or is not known here: `twice`, events published more than once; `foreign`, those that were
-    published at another host than their name says; `operators` of constraints that nothing satisfies here; `filters` told
-    in two ways under one hash; `versions` of the nodes."""
+    published at another host than their name says; `doubled`, those that have an attribute twice; `links`, changes of tree
+    links whose name is another pair's than the one they are told of; `operators` of constraints that nothing satisfies here; `filters` told
+    in two ways under one hash; `misfits`, constraints whose values are not as their operator takes them; `versions` of the nodes."""
     told = tables["subscribed"]
     ways = pd.Series(map(repr, told["constraints"]), told["hash"], dtype=object).groupby(level=0).nunique()
     operators = {one["op"] for constraints in told["constraints"] for one in constraints}
-    return {"twice": sums["twice"], "foreign": sums["foreign"], "operators": sorted(operators - OPERATORS),
+    changes = pd.concat([tables["link_gained"], tables["link_lost"]])
+    others = sum(not link.startswith(f"{min(ends)}-{max(ends)}.")
+                 for link, *ends in zip(changes["link"], changes["node"], changes["neighbor"], strict=True))
+    misfits = sum(not fits(one) for constraints in told["constraints"] for one in constraints if one["op"] in OPERATORS)
+    return {"twice": sums["twice"], "foreign": sums["foreign"], "doubled": sums["doubled"], "links": others, "misfits": misfits, "operators": sorted(operators - OPERATORS),
             "filters": int((ways > 1).sum()), "versions": sorted(set(tables["node_started"]["version"]))}
 
 
@@ -268,6 +273,14 @@ def _contradictions(whole: Study) -> list[str]:
                      "records given twice; the first counts")
     if odd["foreign"]:
         notes.append(f"{odd['foreign']:,} events were published at another host than their names say; where they were published counts")
+    if odd["doubled"]:
+        notes.append(f"{odd['doubled']:,} events have an attribute more than once: each of its values counts")
+    if odd["links"]:
+        notes.append(f"{odd['links']:,} changes of tree links name a link of other hosts than the two that they are told of: the link is "
+                     "taken to be between those two")
+    if odd["misfits"]:
+        notes.append(f"{odd['misfits']:,} constraints of filters have values of a type that their operator does not take, or too few or too "
+                     "many: no such value satisfies them, and of too many the first counts")
     if odd["operators"]:
         notes.append(f"filters have operators that are not known here ({some(odd['operators'])}): nothing satisfies these")
     if odd["filters"]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from array import array
 from bisect import bisect_right
 from collections import Counter
@@ -39,10 +40,12 @@ _ID, _EPOCH = (0, 2**32 - 1), (1, 2**32 - 1)
 RANGES: dict[str, tuple[float, float]] = {  # of numbers by the name of their field, wherever it stands
     **dict.fromkeys(("other", "neighbor", "leader", "parent", "giver", "device", "holder", "broker", "counter", "turn"), _ID),
     "epoch": _EPOCH, "epochs": _EPOCH, "hops": (0, 255), "depth": (0, 2**16), "wall": (0, LATEST), "published": (-LIFE, LIFE),
-    "seconds": (0, LIFE), "away": (0, LIFE)}
+    "seconds": (0, LIFE), "away": (0, LIFE),
+    "n": (-sys.float_info.max, sys.float_info.max)}  # of an attribute: what programs publish has no other bounds
 COUNTS, NUMBERS = (0, 2**53), (-1e15, 1e15)  # of whole numbers and others that are not named above
-_EVENT = re.compile(r"(\d{1,10})\.(\d{1,10})\.(\d{1,16})", re.ASCII)
+_EVENT = re.compile(r"(0|[1-9]\d{0,9})\.([1-9]\d{0,9})\.(0|[1-9]\d{0,15})", re.ASCII)
 _LINK = re.compile(r"(\d{1,10})-(\d{1,10})\.[0-9a-f]{8}", re.ASCII)
+_HEX = re.compile("(?:[0-9a-f]{2})*")
 _LINKS = ("link", "rid", "lost", "new", "from")  # text fields that name a link, or nothing
 OF_THE_SHELL = ("records_lost", "slow_sync", "continued")  # written with the time of a later record
 
@@ -132,7 +135,7 @@ def _possible(name: str, value: object) -> bool:
         return True
     if name in ("t", "node"):
         return True
-    low, high = RANGES.get(name) or (NUMBERS if isinstance(value, float) or name == "n" else COUNTS)
+    low, high = RANGES.get(name) or (NUMBERS if isinstance(value, float) else COUNTS)
     return low <= value <= high
 
 
@@ -143,6 +146,8 @@ def _possible_text(name: str, text: str) -> bool:
         return False
     if name == "event":
         return event_of(text) is not None
+    if name == "x":
+        return _HEX.fullmatch(text) is not None
     if name in _LINKS and text:
         ends = _LINK.fullmatch(text)
         return ends is not None and int(ends[1]) < int(ends[2]) <= _ID[1]

@@ -113,6 +113,13 @@ def test_fields_that_are_not_those_of_their_kind_are_counted(spark, tmp_path):
         '{"t":6.0,"node":0,"kind":"published","client":"a","event":"0.1.2","bytes":0,"attributes":[{"name":"a","value":{"n":5,"s":"x"}}]}',
         '{"t":6.0,"node":0,"kind":"published","client":"a","event":"0.1.2","bytes":9007199254740994,"attributes":[]}',
         '{"t":6.0,"node":0,"kind":"published","client":"a","client":"b","event":"0.1.2","bytes":0,"attributes":[]}',
+        '{"t":6.0,"node":0,"kind":"node_stopped","epoch":0}',
+        '{"t":6.0,"node":0,"kind":"node_stopped","epoch":4294967296}',
+        '{"t":6.0,"node":0,"kind":"delivered","client":"a","event":"0.1.1","hops":1,"published":1e300,"recovered":false}',
+        '{"t":6.0,"node":0,"kind":"duplicate","event":"00.1.1","link":null}',
+        '{"t":6.0,"node":0,"kind":"duplicate","event":"0.0.1","link":null}',
+        '{"t":6.0,"node":0,"kind":"duplicate","event":"0.1.01","link":null}',
+        '{"t":6.0,"node":0,"kind":"link_abandoned","rid":"0-01.1"}',
         '{"t":6.0,"node":0,"kind":"repair_ended","rid":null,"cause":"merge","outcome":"joined","attempts":1,"seconds":-4.0}')])
 def test_a_line_that_is_not_one_whole_record_is_none(spark, tmp_path, line):
     (tmp_path / "0.jsonl").write_text('{"t":1.0,"node":0,"kind":"subscribed","client":"a","filter":"a = \'} {\'","hash":"0",'

@@ -63,6 +63,10 @@ def test_what_a_log_contradicts_is_said(spark, tmp_path):
     log.subscribe(1, 3.0, "c", [("a", "=", [2])], "02")
     log.subscribe(1, 3.0, "d", [("a", "=", [1])], "03")
     log.deliver(1, 9.5, "0.1.1", 1, 10.0, "d")
+    log.subscribe(1, 3.0, "e", [("a", "prefix", [1]), ("a", "=", []), ("a", "<", [1, 2]), ("a", "exists", [1]), ("a", "in", [])], "04")
+    log.add(1, 3.5, "link_gained", link="2-3.1", neighbor=0)
+    log.publish(0, 12.0, "0.1.2", {"a": 1})
+    log.lines[0][-1][1]["attributes"] *= 2
     log.publish(0, 10.0, "0.1.1", {"a": 1})
     log.publish(1, 11.0, "0.1.1", {"a": 1})
     log.add(2, 5.0, "neighbor_up", neighbor=1, epoch=1)
@@ -73,9 +77,10 @@ def test_what_a_log_contradicts_is_said(spark, tmp_path):
     told = " | ".join(analyse(path).notes)
     for part in ("times step back by more than 1 s within 0.jsonl (1 times)", "records reach until 70 s, beyond the run's end at 40 s",
                  "operators that are not known here (near)", "1 filters were told in different ways",
-                 "1 events were published more than once", "1 events were published at another host",
+                 "2 events were published more than once", "1 events were published at another host",
                  "the nodes were of different versions: other, test", "1 hosts left records and none of a start (2)",
-                 "1 deliveries are on record before their publication",
+                 "1 deliveries are on record before their publication", "1 events have an attribute more than once",
+                 "1 changes of tree links name a link of other hosts", "5 constraints of filters have values of a type",
                  "3 hosts that left records told nothing of their traffic (0, 1, 2)"):
         assert part in told, told
 

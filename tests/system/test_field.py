@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
-from itertools import pairwise
+from itertools import cycle, pairwise
 from pathlib import Path
 
 import pytest
@@ -270,6 +270,7 @@ def test_a_host_without_a_clock_that_heard_nobody_is_named_and_left_out(tmp_path
     lambda r: r | {"kind": "datagram_heard", "other": 1, "epoch": 0, "counter": 1},
     lambda r: r | {"kind": "datagram_heard", "other": 1, "epoch": 100, "counter": -1},
     lambda r: r | {"kind": "node_started", "epoch": 2**32}, lambda r: r | {"kind": "node_started", "epoch": "100"},
+    lambda r: r | {"attributes": [{"name": "a", "value": {"x": "AB"}}]}, lambda r: r | {"event": f"0{r['event']}"},
     lambda r: r | {"event": "0.100"}, lambda r: r | {"event": "0.100.1e9"}, lambda r: r | {"event": "x"},
     lambda r: r | {"client": "\ud800"}, lambda r: r | {"bytes": -1}, lambda r: r | {"bytes": 1e300}, lambda r: r | {"hops": "1"},
     lambda r: r | {"kind": "delivered", "hops": 10**6, "published": 1.0, "recovered": False},
@@ -283,6 +284,15 @@ def test_one_record_that_cannot_be_is_left_out_and_moves_nothing(tmp_path, spoil
     found = collect([write(tmp_path / "bad", n0=bad, n1=a_life(1, 0))], tmp_path / "b", NodeConfig())
     assert written(tmp_path / "b") == written(tmp_path / "a") and found.left_out == 1
     assert sum("left out" in note for note in found.notes) == 1
+
+
+def test_every_number_that_a_program_may_publish_is_kept(tmp_path):
+    values = [1e300, -1e300, 2**53, 5e-324, 0.1]
+    life = [r | {"attributes": [{"name": "a", "value": {"n": value}}]} if r["kind"] == "published" else r
+            for r, value in zip(a_life(0, 1), cycle(values), strict=False)]
+    found = collect([write(tmp_path / "in", n0=life, n1=a_life(1, 0))], tmp_path / "run", NodeConfig())
+    told = [r["attributes"][0]["value"]["n"] for r in written(tmp_path / "run")[0] if r["kind"] == "published"]
+    assert found.left_out == 0 and set(told) == set(values)
 
 
 @pytest.mark.parametrize("raw", [b'{"t":1e999,"node":0,"kind":"node_stopped","epoch":100}\n',
