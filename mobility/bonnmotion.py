@@ -41,6 +41,7 @@ _AT_ONCE = 1 << 20  # characters of a line that are split at once; more would ta
 _DIMENSIONS = re.compile(r"\s*#\s*([23])\s*D\b", re.IGNORECASE)
 _SAYING = re.compile(r"\s*#+\s*(duration|nn|J)\s*[=:]", re.IGNORECASE)
 _NAMED = re.compile(r"\s*#+\s*(node|host|id|vehicle|user|person|device)\b\W*(\d{1,9})\b(?!\.\d)", re.IGNORECASE)
+_AFTER = 1.0  # s; GPXImport's tracks end so much after their duration
 _FIRST = 40  # lines by which a table of another format is told
 
 
@@ -168,6 +169,10 @@ def _beside(trajectories: list[Trajectory], parameters: _Parameters) -> Iterator
     if parameters.idle:
         yield f"nothing of {parameters.path.name} beside it is read: no line nn=, duration= or J= in it"
     yield from parameters.doubts
+    last = max(float(t.times[-1]) for t in trajectories)
+    if parameters.duration is not None and last > parameters.duration + _AFTER:
+        yield (f"its last waypoint is at {last:.15g} s, and {parameters.path.name} beside it says duration={parameters.duration:.15g}: is it of "
+               "the same run?")
     for axis, (name, most) in enumerate(zip("xyz", parameters.area)):
         if most is None or axis >= trajectories[0].points.shape[1]:
             continue

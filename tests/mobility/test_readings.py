@@ -429,7 +429,8 @@ def test_params_beside_a_file_of_another_name(tmp_path, beside):
     ("x=200.0\ny=200\n", ["hosts go as far as x = 3000 m, and x.params beside it says x=200: is it of the same run?"]),
     ("x=3000\ny=2\nduration=20\n", ["hosts go as far as y = 3 m, and x.params beside it says y=2: is it of the same run?"]),
     ("duration: 12\nnn: 5\n", ["nothing of x.params beside it is read: no line nn=, duration= or J= in it"]),
-    ("x=3000\ny=3\nnn=1\n", []),
+    ("x=3000\ny=3\nnn=1\n", []), ("duration=19\n", []),
+    ("duration=12\n", ["its last waypoint is at 20 s, and x.params beside it says duration=12: is it of the same run?"]),
     ("x=wide\n", ["x=wide in x.params beside it is no length in m: places are not compared with it"]),
 ])
 def test_params_that_may_be_of_another_run_are_said(tmp_path, params, told):
