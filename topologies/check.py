@@ -138,6 +138,9 @@ def _trace(scenario: Scenario, trace: mobility.Movement) -> Iterator[Finding]:
                 found = f'"{name}" for the trace\'s host "{own}", but the trace has another host "{name}"'
                 yield "hosts.names", found, "leave hosts.names out, because the trace has names, or choose others"
                 break
+    if trace.dimensions == 3 and not all(
+            way.always_present or way.window(motion.start, needed).always_present for way in trace.trajectories[:len(names)]):
+        yield "mobility.trace", "hosts that come and go, in 3D, of which a run cannot keep a copy", "places in 2D, or hosts that stay"
     moves = any(len(trajectory.times) > 1 for trajectory in trace.trajectories)
     left = trace.duration - motion.start
     if (moves or trace.duration > 0) and left < needed - 1e-6:

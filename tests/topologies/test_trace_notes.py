@@ -122,3 +122,14 @@ def test_who_is_never_heard_is_found_among_many_or_said_not_to_be_looked_for(tmp
     link = "[radio]\nrange = 0.01\n" + "".join(f"[[radio.links]]\nfrom = {k}\nto = 399\nloss = 0.5\n" for k in range(399))
     assert any(note.startswith("radio.links: 400 hosts, of which it would take too long") for note in topologies.notes(
         _scenario(tmp_path, "x.movements", fast, link, duration=900)))
+
+
+def test_what_a_run_could_not_keep_is_refused_before_it_begins(tmp_path):
+    """The copy of a movement in a run directory says heights or absence, not both."""
+    high = FIRST + "$node_(0) set Z_ 3\n" + '$ns_ at 1 "$node_(0) setdest 50 50 1"\n'
+    switches = '$ns_ at {} "$g(0) start"\n'
+    with pytest.raises(topologies.ScenarioError, match="mobility.trace: found hosts that come and go, in 3D"):
+        _scenario(tmp_path, "x.tcl", high + switches.format(9))
+    for text, rest in ((high + switches.format(0), ""), (high.replace("Z_ 3", "Z_ 0") + switches.format(9), ""),
+                       (high + switches.format(9), "start = 10")):
+        assert len(_scenario(tmp_path, "x.tcl", text, rest).names) == 1
