@@ -31,6 +31,7 @@ from mobility.textfile import (
     NotUnderstood,
     TraceError,
     base_name,
+    find_beside,
     read_lines,
     write_text,
 )
@@ -206,19 +207,17 @@ def _activity(path: Path, script: _Script) -> tuple[dict[str, list[tuple[float, 
 
 
 def _activity_file(path: Path) -> Path | None:
-    """Where SUMO's activity is for a file of movement: x.ns2activity.tcl for x.ns2mobility.tcl, Activity.tcl for Mobility.tcl.
+    """Where SUMO's activity is, or would be, for a file of movement: x.ns2activity.tcl for x.ns2mobility.tcl.
 
-    Raises TraceError for two of them, packed and not, which may say different things.
+    Raises TraceError for several.
     """
-    name = _MOBILITY.sub(lambda found: "".join(new.upper() if old.isupper() else new for old, new in zip(found[0], "activity")),
-                         path.name)
-    if name == path.name:
-        return None
-    plain = path.with_name(name.removesuffix(".gz"))
-    there = [file for file in (plain, plain.with_name(plain.name + ".gz")) if os.path.isfile(file)]
-    if len(there) > 1:
-        raise TraceError(path, None, f"{there[0].name} and {there[1].name} beside it, which may both be meant; one of them")
-    return there[0] if there else plain
+    name = _MOBILITY.sub(_activity_for, base_name(path))
+    return None if name == base_name(path) else find_beside(path, [name]) or path.with_name(name)
+
+
+def _activity_for(found: re.Match[str]) -> str:
+    """In capitals where `mobility` is."""
+    return "".join(new.upper() if old.isupper() else new for old, new in zip(found[0], "activity"))
 
 
 def _remarks(script: _Script, zero_speed: str, last: float) -> list[str]:

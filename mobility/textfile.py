@@ -10,7 +10,8 @@ import gzip
 import io
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -130,26 +131,41 @@ def write_text(path: Path, text: str) -> None:
 
 
 def base_name(path: Path, *endings: str) -> str:
-    """The file's name without .gz and without the first of `endings` that fits."""
-    name = path.name.removesuffix(".gz")
+    """The file's name without .gz and without the first of `endings` that fits, in capitals or not."""
+    name = _without(path.name, ".gz")
     for ending in endings:
-        if name.endswith(ending):
-            return name.removesuffix(ending)
+        if (rest := _without(name, ending)) != name:
+            return rest
     return name
+
+
+def _without(name: str, ending: str) -> str:
+    return name[: -len(ending)] if name.casefold().endswith(ending) else name
 
 
 def companion(path: Path, ending: str, own: str) -> Path:
     """The file `ending` (".params") that belongs to a trace whose name ends in `own` (".movements").
 
-    It may be x.movements.params, too; for a trace of another name, such as x.txt, it may be x.txt.params or x.params. Each
-    may be packed (.gz): the one that is there, else x.params. Raises TraceError for several, which may say different things.
+    It may be x.movements.params, too; for a trace of another name, such as x.txt, it may be x.txt.params or x.params: the
+    one that is there, else x.params. Raises TraceError for several.
     """
-    name = base_name(path, own)
-    whole = path.name.removesuffix(".gz")
-    names = [whole, Path(name).stem if whole == name else name]
-    files = [path.with_name(each + ending) for each in names]
-    packed = [file.with_name(file.name + ".gz") for file in files]
-    there = [file for file in dict.fromkeys((*files, *packed)) if os.path.isfile(file)]  # False too for a name that cannot be
+    name, whole = base_name(path, own), base_name(path)
+    names = [whole + ending, (Path(name).stem if whole == name else name) + ending]
+    return find_beside(path, names) or path.with_name(names[-1])
+
+
+def find_beside(path: Path, names: Sequence[str]) -> Path | None:
+    """The file of one of these names beside a trace, packed (.gz) or not; None without one.
+
+    Capitals count where they are right, and else do not: archives come from systems to which they are the same. Raises
+    TraceError for several, which may say different things.
+    """
+    wanted = dict.fromkeys((*names, *(name + ".gz" for name in names)))
+    there = [name for name in wanted if os.path.isfile(path.with_name(name))]  # False too for a name that cannot be
+    if not there:
+        folded = {name.casefold() for name in wanted}
+        with suppress(OSError, ValueError), os.scandir(path.parent) as entries:
+            there = sorted(entry.name for entry in entries if entry.name.casefold() in folded and entry.is_file())
     if len(there) > 1:
-        raise TraceError(path, None, f"{there[0].name} and {there[1].name} beside it, which may both be meant; one of them")
-    return there[0] if there else files[-1]
+        raise TraceError(path, None, f"{there[0]} and {there[1]} beside it, which may both be meant; one of them")
+    return path.with_name(there[0]) if there else None

@@ -229,9 +229,10 @@ def test_activity_of_another_run_is_refused(tmp_path, text, problem):
 
 @pytest.mark.parametrize(("name", "beside"), [
     ("Mobility.tcl", "Activity.tcl"), ("CARS.MOBILITY.TCL", "CARS.ACTIVITY.TCL"), ("x.ns2Mobility.tcl.gz", "x.ns2Activity.tcl"),
+    ("Mobility.tcl", "activity.tcl"), ("mobility.tcl", "Activity.tcl.gz"),
 ])
 def test_the_activity_file_is_found_however_its_name_is_written(tmp_path, name, beside):
-    (tmp_path / beside).write_text(ACTIVITY)
+    mobility.textfile.write_text(tmp_path / beside, ACTIVITY)
     mobility.textfile.write_text(tmp_path / name, CARS)
     movement = mobility.read(tmp_path / name)
     assert movement.present(20.0).tolist() == [False, False] and beside in movement.notes[0]
@@ -441,6 +442,22 @@ def test_params_that_may_be_of_another_run_are_said(tmp_path, params, told):
 def test_params_are_found_behind_the_whole_name_too(tmp_path):
     (tmp_path / "x.movements.params").write_text("nn=5\n")
     assert "1 nodes, but nn=5 in x.movements.params" in _refused(tmp_path, "0 1 2 20 3 3\n", "x.movements")
+
+
+@pytest.mark.parametrize(("name", "beside"), [
+    ("X.MOVEMENTS", "X.PARAMS"), ("X.movements", "x.params"), ("x.movements", "x.Params"), ("x.Movements", "x.params"), ("X.TXT", "X.PARAMS"),
+])
+def test_capitals_in_names_of_params_are_no_matter(tmp_path, name, beside):
+    (tmp_path / beside).write_text("nn=5\n")
+    assert f"1 nodes, but nn=5 in {beside}" in _refused(tmp_path, "0 1 2 20 3 3\n", name, format="bonnmotion")
+
+
+def test_capitals_tell_apart_what_is_there_in_both(tmp_path):
+    for name, duration in (("x.params", 30), ("X.params", 40)):
+        (tmp_path / name).write_text(f"duration={duration}\n")
+    if len(list(tmp_path.iterdir())) == 1:
+        pytest.skip("capitals do not count in names on this file system")
+    assert [_read(tmp_path, "0 1 2\n", name).duration for name in ("x.movements", "X.movements")] == [30.0, 40.0]
 
 
 @pytest.mark.parametrize(("name", "text", "beside", "area"), [
