@@ -58,6 +58,7 @@ class _Lines:
     asides: list[str] = field(default_factory=list)  # sentences about comments
     cut: list[str] = field(default_factory=list)  # a sentence where the file may be cut off
     misnamed: list[str] = field(default_factory=list)  # a sentence about a comment that numbers hosts in another way
+    breaks: dict[int, int] = field(default_factory=dict)  # how many numbers stood alone before a line that may part nodes -> its line
     blank: list[int] = field(default_factory=list)  # lines without a word between those of nodes
 
 
@@ -93,6 +94,8 @@ def read(path: Path, dimensions: int | None = None) -> Movement:
         notes.append("one number a line is read as DisasterArea's dialect, `t x y status`, with a new node "
                      "wherever t falls")
         notes += _there_already(nodes)
+        if parameters.nodes is None:
+            notes += _unparted(lines, nodes)
     elif lines.rows:
         width = 1 + (told or _only_reading(path, lines))
         if parameters.nodes is None and all(len(row) % width == 0 for row in lines.rows):
@@ -137,6 +140,14 @@ def _counting(trajectories: list[Trajectory]) -> Iterator[str]:
     if len(first) > 2 and first[0] in (0, 1) and first == [first[0] + host for host in range(len(first))]:
         yield (f"the second numbers of its lines count {first[0]:g}, {first[1]:g}, {first[2]:g}, .., as ids do: they are read as x in m, and each "
                "line as a host")
+
+
+def _unparted(lines: _Lines, nodes: list[np.ndarray]) -> Iterator[str]:
+    """Blank lines and comments that may part nodes of DisasterArea's dialect, where no time falls."""
+    begins = {0, *np.cumsum([node.size for node in nodes]).tolist()}
+    if idle := [line for count, line in lines.breaks.items() if count not in begins]:
+        yield (f"a blank line or a comment of a node stands where no time falls (line {idle[0]}, {len(idle)} in all): no new node begins "
+               "there")
 
 
 def _statuses(trajectories: list[Trajectory]) -> Iterator[str]:
@@ -189,11 +200,14 @@ def _take(path: Path) -> _Lines:
     for number, line in enumerate(read_lines(path, lines.cut), 1):
         if not line or line.isspace():
             blank.append(number)
+            lines.breaks[len(lines.singles)] = number
             continue
         if line.lstrip().startswith("#"):
             if match := _DIMENSIONS.match(line):
                 lines.dimensions.add(int(match[1]))
-            elif (match := _NAMED.match(line)) and int(match[2]) != len(lines.rows) and not lines.misnamed:
+            elif (match := _NAMED.match(line)) and lines.singles:
+                lines.breaks[len(lines.singles)] = number
+            elif match and int(match[2]) != len(lines.rows) and not lines.misnamed:
                 lines.misnamed.append(f"its comment in line {number} speaks of {match[1].lower()} {match[2]}, and the host after it is called "
                                       f"{len(lines.rows)}: hosts are numbered by their lines, from 0")
             elif match := _SAYING.match(line):

@@ -586,3 +586,17 @@ def test_ids_where_x_stands_are_told(tmp_path, first):
     (tmp_path / "x.params").unlink()
     for others in (rows[:2], [*rows[:2], "0 7 7 9 1 1"]):
         assert not any("as ids do" in note for note in _read(tmp_path, "\n".join(others) + "\n", "x.movements").notes)
+
+
+@pytest.mark.parametrize(("between", "second", "hosts", "told"), [
+    ("\n", 13, 1, True), ("# node 1\n", 13, 1, True), ("", 13, 1, False), ("# by hand\n", 13, 1, False),
+    ("\n", 0, 2, False), ("# node 1\n", 0, 2, False),
+])
+def test_what_may_part_nodes_of_disaster_area_and_does_not_is_said(tmp_path, between, second, hosts, told):
+    text = "# node 0\n0\n1\n1\n0\n12\n6\n6\n0\n" + between + f"{second}\n2\n2\n0\n20\n3\n3\n0\n\n"
+    movement = _read(tmp_path, text, "x.movements")
+    assert len(movement) == hosts
+    assert [note for note in movement.notes if "no new node begins there" in note or "speaks of" in note] == (
+        ["a blank line or a comment of a node stands where no time falls (line 10, 1 in all): no new node begins there"] if told else [])
+    (tmp_path / "x.params").write_text(f"nn={hosts}\n")
+    assert not any("no new node" in note for note in _read(tmp_path, text, "x.movements").notes)
