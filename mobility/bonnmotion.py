@@ -118,6 +118,7 @@ def read(path: Path, dimensions: int | None = None) -> Movement:
             "the two of one run of BonnMotion",
         )
     last = max(t.times[-1] for t in trajectories)
+    notes += _nowhere(trajectories)
     notes += _partial(trajectories, last if parameters.duration is None else -math.inf)
     notes += _beside(trajectories, parameters)
     names = [str(k) for k in range(len(trajectories))]
@@ -148,6 +149,15 @@ def _unparted(lines: _Lines, nodes: list[np.ndarray]) -> Iterator[str]:
     if idle := [line for count, line in lines.breaks.items() if count not in begins]:
         yield (f"a blank line or a comment of a node stands where no time falls (line {idle[0]}, {len(idle)} in all): no new node begins "
                "there")
+
+
+def _nowhere(trajectories: list[Trajectory]) -> Iterator[str]:
+    """Places that others write for a host that is not there: all coordinates -1, where nothing else is below 0."""
+    points = np.concatenate([t.points for t in trajectories])
+    away = (points == -1).all(axis=1)
+    if away.any() and (points[~away] >= 0).all():
+        yield (f"{int(away.sum())} of {len(points)} places are -1, -1 and no others below 0: they are read as places in m, not as absence, which "
+               "DisasterArea's dialect can say")
 
 
 def _statuses(trajectories: list[Trajectory]) -> Iterator[str]:

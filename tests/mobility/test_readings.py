@@ -600,3 +600,11 @@ def test_what_may_part_nodes_of_disaster_area_and_does_not_is_said(tmp_path, bet
         ["a blank line or a comment of a node stands where no time falls (line 10, 1 in all): no new node begins there"] if told else [])
     (tmp_path / "x.params").write_text(f"nn={hosts}\n")
     assert not any("no new node" in note for note in _read(tmp_path, text, "x.movements").notes)
+
+
+def test_places_that_may_mean_absence_are_said(tmp_path):
+    for text, told in (("0 5 5 10 -1 -1 20 5 5\n0 6 6 20 8 8\n", ["1 of 5 places are -1, -1 and no others below 0"]),
+                       ("0 -1 -1 10 -1 -1 20 5 5\n0 6 6 20 8 8\n", ["2 of 5 places"]),
+                       ("0 5 5 10 -1 -1 20 5 -5\n0 6 6 20 8 8\n", []), ("0 5 5 10 -1 1 20 5 5\n0 6 6 20 8 8\n", [])):
+        notes = _read(tmp_path, text, "x.movements").notes
+        assert len(notes) == len(told) and all(map(str.startswith, notes, told))
