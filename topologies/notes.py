@@ -167,7 +167,7 @@ def _hosts(scenario: Scenario) -> Iterator[str]:
                "run directory go by ids")
     for key, own in hosts.each.items():
         if own == type(own)():
-            yield f"hosts.{key}: says nothing about {scenario.naming.who(int(key))}; leave it out"
+            yield f"hosts.{key}: has no effect on {scenario.naming.who(int(key))}; leave it out"
         if own.interface is not None:
             yield f"hosts.{key}.interface: a run receives and sends frames on {own.interface} of this machine"
     for command in hosts.commands(count):

@@ -17,7 +17,7 @@ from cli import main
     (("run", "x.toml", "--frobnicate"), 'found "--frobnicate", an unknown option; leave it out'),
     (("run", "x.toml", "--journal=yes"), "--journal: found 'yes' behind it; it takes no value"),
     (("sub", "*"), "found none of --control --run; one of them"),
-    (("sub", "--control", "a", "--run", "b", "*"), "--run: found beside --control; one of the two"),
+    (("sub", "--control", "a", "--run", "b", "*"), "--run: found together with --control; use one of the two"),
     (("node", "--family", "ipv5"), "--family: found 'ipv5'; one of "),
     (("run", "x.toml", "--w"), "--w: found a part of --world, --watch; one of them in full"),
 ])  # fmt: skip

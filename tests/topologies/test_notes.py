@@ -44,7 +44,7 @@ ODD = [  # what is odd about it, the key that the note begins with
     ({"run": "journal = true", "tail": "[workload]\nroam = [2]"}, "run.journal: none is kept"),
     ({"hosts": "count = 1"}, "hosts: with one host"),
     ({"hosts": 'count = 3\nnumbers = "ids"'}, "hosts.numbers: has no effect"),
-    ({"run": 'world = "netns"', "hosts": "count = 3\n[hosts.1]"}, "hosts.1: says nothing about host 1"),
+    ({"run": 'world = "netns"', "hosts": "count = 3\n[hosts.1]"}, "hosts.1: has no effect on host 1"),
     ({"run": 'world = "netns"', "hosts": "count = 3\n[hosts.1]\nnode = false"}, "hosts: no node and no command is run by host 1"),
     ({"run": 'world = "netns"', "hosts": 'count = 3\n[hosts.1]\nnode = false\ncommand = ["true"]'}, "workload: it has no effect at host 1"),
     ({"run": 'world = "netns"', "hosts": 'count = 3\n[hosts.1]\ninterface = "eth7"'}, "hosts.1.interface: a run receives and sends frames on"),
