@@ -14,7 +14,8 @@ from analysis.ingest import Ingest
 from analysis.run import Run, some
 
 HOLE = 3.0  # of these intervals between two such reports: some are missing, or the host stood still
-WORLD_QUIET = 3.0  # s that a world may be without a record; it tells of its radio each second
+WORLD_QUIET = 3.0  # s that a world may be without a record if it tells of its radio each second ...
+MEDIA = ("sim", "netns")  # ... as these do
 QUIET = 2.0  # intervals of its reports on traffic that a living node may be without a record, with some to spare
 CUT = ["node", "epoch", "t", "back"]
 
@@ -72,7 +73,8 @@ def unheard(run: Run, found: Ingest, lives: pd.DataFrame, cut: pd.DataFrame) -> 
     """Notes on hosts that lived on, as the world or the run's end in order tells, and whose records break off before: of a
     file that was cut. `lives`: `node`, `up`, `down`. `run` has its end."""
     world = found.lasts.get(-1)
-    lost = world is not None and found.counts.get("radio_traffic", 0) > 0 and world < run.ended - WORLD_QUIET
+    reports = run.world in MEDIA or found.counts.get("radio_traffic", 0) > 0
+    lost = world is not None and reports and world < run.ended - WORLD_QUIET
     missing = [f"the world's records end at {world:.1f} s of {run.ended:.1f} s: what the radio and the hosts did then is not known, and "
                "what was there counts as there to the end"] if lost else []
     if run.treeless:

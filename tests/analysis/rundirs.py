@@ -13,6 +13,8 @@ from pathlib import Path
 import tomli_w
 
 import mobility
+from analysis.lives import MEDIA
+from node import schema
 
 
 class Log:
@@ -68,6 +70,10 @@ class Log:
         (path / "nodes").mkdir(parents=True)
         (path / "scenario.toml").write_text(tomli_w.dumps(self.scenario))
         (path / "manifest.json").write_text(json.dumps(self.manifest))
+        world, ended = self.lines[-1], self.manifest.get("ended")
+        media = self.scenario["run"].get("world") in MEDIA
+        if world and media and isinstance(ended, float) and not any(record["kind"] == "radio_traffic" for _, record in world):
+            self.add(-1, ended, "radio_traffic", **dict.fromkeys(schema.records()["radio_traffic"].fields, 0))  # it lived on
         for node in [-1, *range(self.hosts)]:
             ordered = sorted(self.lines[node], key=lambda line: line[0])
             where = path / "world.jsonl" if node < 0 else path / "nodes" / f"{node}.jsonl"

@@ -25,7 +25,7 @@ def test_misrouted_messages(ways, found):
 
 
 def test_the_cost_of_a_run(spark, tmp_path):
-    log = Log(3, 30.0, deadline=5.0)
+    log = Log(3, 30.0, deadline=5.0, world="hwsim")
     log.up(0, 1, 2)
     links = [log.link(0, 1, 1.0), log.link(1, 2, 1.0, down=20.0, nonce=2), log.link(1, 2, 21.0, down=25.0, nonce=3)]
     for number, wanted in ((1, True), (2, False)):
