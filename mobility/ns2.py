@@ -45,6 +45,7 @@ _HEADER = re.compile(r"\s*#\s*nodes:\s*(\d{1,9})\s*(?:$|,)(?:\s*max time:\s*([^,
 _AREA = re.compile(r"\s*#.*\bmax\s+x:\s*([0-9.eE+]+)\s*,\s*max\s+y:\s*([0-9.eE+]+)", re.IGNORECASE)
 _STATUS = (0, 1, 2)  # DisasterArea's
 _FEW, _HASTY = 3, 0.01  # legs; share of the time between two: nobody waits a hundred times as long as it moves
+_MOST_COUNTS = 3  # wrong numbers of nodes that are told
 _APART = 0.01  # m; a setdest of speed 0 to a place farther away would have moved the node
 
 
@@ -271,9 +272,8 @@ def _missing(script: _Script, last: float) -> Iterator[str]:
         shown = [word if name in script.nodes else name for name, word in zip(named, unplaced)]
         yield (f"{_some(shown)} made (line {script.made[unplaced[0]]}) and neither placed nor moved: not among the hosts here, "
                "while ns-2 has such a node at 0, 0; place it if it should be")
-    for said, count in script.counts.items():
-        if count != there:
-            yield f"{said} says {count} nodes, and it has {there}: those take part"
+    for said, count in [item for item in script.counts.items() if item[1] != there][:_MOST_COUNTS]:
+        yield f"{said} says {count} nodes, and it has {there}: those take part"
     if script.header and script.header[0] != there:
         yield f"its header says {script.header[0]} nodes, and it has {there}: those take part"
     if script.header and script.header[1] is not None and script.header[1] < last:

@@ -47,20 +47,21 @@ MOST_LOOKS = 10_000_000  # at hosts, to find out who ever meets whom: some secon
 
 def notes(scenario: Scenario) -> list[str]:
     """Sentences "key: what is so; what would change it"; none of them keeps the scenario from being run."""
-    kinds = (replay.remarks(scenario), _reach(scenario.radio), _radio(scenario), _run(scenario), _hosts(scenario), _places(scenario), _model(scenario), _trace(scenario), _meetings(scenario),
+    kinds = (_reach(scenario.radio), _radio(scenario), _run(scenario), _hosts(scenario), _places(scenario), _model(scenario), _trace(scenario), _meetings(scenario),
              _workload(scenario), _generator(scenario), _subscriptions(scenario), _publications(scenario), _bursts(scenario),
              _absent(scenario), _gone(scenario), _node(scenario), _faults(scenario), idle.notes(scenario))
-    return [note for kind in kinds for note in few(kind)]
+    return [*map(one_line, replay.remarks(scenario)), *(note for kind in kinds for note in few(kind))]
 
 
 def few(told: Iterable[str]) -> Iterator[str]:
-    """The first notes of one kind, and how many more there are; each on one line, whatever names it holds."""
-    more = 0
-    for k, note in enumerate(told):
-        if k < MOST_ALIKE:
+    """The first notes of one kind, those of one key, and how many more there are; each on one line, whatever names it holds."""
+    kinds: Counter[str] = Counter()
+    for note in told:
+        kind = re.sub("[0-9]+", "", note.partition(": ")[0])
+        kinds[kind] += 1
+        if kinds[kind] <= MOST_ALIKE:
             yield one_line(note)
-        more = max(k + 1 - MOST_ALIKE, 0)
-    if more:
+    if more := sum(max(times - MOST_ALIKE, 0) for times in kinds.values()):
         yield f"and {more:,} more of this kind; fix these first, then check again"
 
 

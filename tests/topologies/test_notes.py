@@ -247,3 +247,10 @@ def test_the_manifest_keeps_the_notes_for_the_report_as_far_as_there_is_room(tmp
     assert kept in runs.read(out).notes
     many = rundir._fitting(["\u65e5" * 1000] * 50)
     assert len(json.dumps(many)) < rundir.MANIFEST_BYTES / 2 and many[-1].startswith("and 30 more notes")
+
+
+def test_notes_of_one_key_do_not_hide_those_of_another(tmp_path):
+    rows = "".join(ROW.format(f"hosts = [0]\nat = {at}\nuntil = 50") for at in (20, 21, 22, 23, 24))
+    found = notes(tmp_path, WANT + rows + ROW.format("hosts = [1]\nat = 20\nspread = 2"))
+    assert sum("].until: " in note for note in found) == 3 and "and 2 more of this kind" in " ".join(found)
+    assert any(note.startswith("workload.publish[5].spread") for note in found)

@@ -133,3 +133,13 @@ def test_what_a_run_could_not_keep_is_refused_before_it_begins(tmp_path):
     for text, rest in ((high + switches.format(0), ""), (high.replace("Z_ 3", "Z_ 0") + switches.format(9), ""),
                        (high + switches.format(9), "start = 10")):
         assert len(_scenario(tmp_path, "x.tcl", text, rest).names) == 1
+
+
+def test_no_note_of_a_trace_is_left_out_for_others(tmp_path):
+    """Most of them are of one trace alone, and say what nobody can mend: so none may hide another."""
+    text = "# node 1\n0\n48.1\n11.5\n0\n50\n48.2\n11.6\n2\n60\n48.2\n11.6\n0\n0\n48.3\n11.5\n1\n40\n48.2\n11.4\n1\n"
+    found = runner.notes(_scenario(tmp_path, "x.movements", text.removesuffix("\n"), "start = 20"))
+    for told in ("has no end", "speaks of node 1", "DisasterArea's dialect", "had not left", "1 of 2 hosts end before",
+                 "nobody is faster than", "not in degrees"):
+        assert sum(told in note for note in found) == 1, told
+    assert not any("more of this kind" in note for note in found)
