@@ -22,7 +22,6 @@ _SAYINGS = tuple((re.compile(pattern, re.DOTALL), sentence) for pattern, sentenc
     (r"argument (?P<key>\S+): invalid choice: (?P<value>.*) \(choose from (?P<known>.*)\)", "{key}: found {value}; one of {known}"),
     (r"argument (?P<key>\S+): ignored explicit argument (?P<value>.*)", "{key}: found {value} behind it; it takes no value"),
     (r"argument (?P<key>\S+): (?P<told>.*)", "{key}: {told}"),
-    (r"ambiguous option: (?P<key>\S+) could match (?P<known>.*)", "{key}: found a part of {known}; one of them in full"),
     (r"one of the arguments (?P<known>.*) is required", "found none of {known}; one of them"),
     (r"the following arguments are required: (?P<known>.*)", "found no {known}; give it"),
 ))
@@ -32,7 +31,7 @@ class Parser(argparse.ArgumentParser):
     """Raises UserError where argparse would print its usage and leave. `int` and `float` are numbers as people write them."""
 
     def __init__(self, **options: object) -> None:
-        super().__init__(**options)
+        super().__init__(allow_abbrev=False, **options)  # or --all would allow commands
         self.register("type", int, _whole)
         self.register("type", float, _finite)
 
@@ -55,8 +54,9 @@ class Parser(argparse.ArgumentParser):
         """What an argument is that nobody asked for, and what would do."""
         if not word.startswith("-"):
             return "which is one too many; leave it out, or put quotes around words that belong together"
-        near = get_close_matches(word.partition("=")[0], self._option_string_actions, 1)
-        return f"an unknown option; {f'did you mean {near[0]}?' if near else 'leave it out'}"
+        known, word = self._option_string_actions, word.partition("=")[0]
+        near = [option for option in known if option.startswith(word) and word != "--"] or get_close_matches(word, known, 1)
+        return f"an unknown option; {'did you mean ' + ' or '.join(near) + '?' if near else 'leave it out'}"
 
 
 def _whole(text: str) -> int:

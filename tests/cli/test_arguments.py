@@ -19,7 +19,9 @@ from cli import main
     (("sub", "*"), "found none of --control --run; one of them"),
     (("sub", "--control", "a", "--run", "b", "*"), "--run: found together with --control; use one of the two"),
     (("node", "--family", "ipv5"), "--family: found 'ipv5'; one of "),
-    (("run", "x.toml", "--w"), "--w: found a part of --world, --watch; one of them in full"),
+    (("run", "x.toml", "--w"), 'found "--w", an unknown option; did you mean --world or --watch?'),
+    (("run", "x.toml", "--all"), 'found "--all", an unknown option; did you mean --allow-commands?'),
+    (("run", "x.toml", "--se=3"), 'found "--se=3", an unknown option; did you mean --seed?'),
 ])  # fmt: skip
 def test_a_command_line_that_cannot_be_is_one_sentence(arguments, told, capsys):
     assert main.main(arguments) == 2
