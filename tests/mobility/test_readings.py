@@ -379,47 +379,6 @@ def test_a_second_place_at_one_time_may_be_another_node_of_disaster_area(tmp_pat
     assert len(_read(tmp_path, still_then_moving, "x.movements")) == 1
 
 
-@pytest.mark.parametrize(("waypoints", "lives"), [
-    ("50 9 9 1 60 8 8 0", [[50, np.inf]]),  # comes at 50 s
-    ("50 9 9 2 60 8 8 0", [[-np.inf, 50]]),  # was there until then
-    ("50 9 9 1 55 8 8 2 60 8 8 1", [[50, 55], [60, np.inf]]),
-    ("0 9 9 2 50 9 9 2 60 8 8 1", [[60, np.inf]]),
-    ("0 9 9 1 50 9 9 0", [[-np.inf, np.inf]]),
-    ("0 9 9 2 50 9 9 0", []),
-])
-def test_the_first_status_of_a_node_tells_what_was_before_it(tmp_path, waypoints, lives):
-    movement = _read(tmp_path, "\n".join(f"0 1 1 0 90 2 2 0 {waypoints}".split()) + "\n", "x.movements")
-    assert movement.trajectories[1].lives.tolist() == lives
-    assert not any("had not left" in note for note in movement.notes)
-
-
-@pytest.mark.parametrize(("waypoints", "count", "when"), [
-    ("0 9 9 0 50 9 9 1 60 8 8 0", 1, "host 1 at 50 s"), ("50 9 9 1 60 8 8 1 70 8 8 1", 2, "host 1 at 60 s"),
-    ("0 9 9 2 50 9 9 1 60 8 8 1", 1, "host 1 at 60 s"),
-])
-def test_hosts_that_are_back_without_having_left_are_said(tmp_path, waypoints, count, when):
-    movement = _read(tmp_path, "\n".join(f"0 1 1 0 90 2 2 0 {waypoints}".split()) + "\n", "x.movements")
-    assert [note for note in movement.notes if f"had not left, {count} in all (the first: {when})" in note]
-
-
-def test_statuses_that_stand_as_heights_are_said(tmp_path):
-    text = "0 1 1 0 9 2 2 {}\n0 3 3 0 9 5 5 1\n"
-    [note] = _read(tmp_path, text.format(2), "x.movements", dimensions=3).notes
-    assert "all heights are 0, 1 or 2, as a status would be" in note
-    for heights in (text.format(2.5), "0 1 1 0 9 2 2 0\n", "#3D\n" + text.format(2)):
-        assert not _read(tmp_path, heights, "x.movements", dimensions=3).notes
-
-
-@pytest.mark.parametrize("blank", ["\n", "  \n", "\t\r\n"])
-def test_blank_lines_between_those_of_nodes_are_said(tmp_path, blank):
-    rows = "0 1 1 9 2 2\n", "0 3 3 9 2 2\n"
-    [note] = _read(tmp_path, rows[0] + blank + rows[1], "x.movements").notes
-    assert "1 blank line between those of nodes (line 2) is passed over" in note
-    assert not _read(tmp_path, blank + "".join(rows) + blank, "x.movements").notes
-    (tmp_path / "x.params").write_text("nn=2\n")
-    assert not _read(tmp_path, rows[0] + blank + rows[1], "x.movements").notes
-
-
 @pytest.mark.parametrize("beside", ["x.txt.params", "x.params"])
 def test_params_beside_a_file_of_another_name(tmp_path, beside):
     (tmp_path / beside).write_text("duration=77\n")
@@ -557,54 +516,3 @@ def test_params_that_say_something_in_vain_are_told(tmp_path, params, told):
     (tmp_path / "x.params").write_text(params)
     [note] = _read(tmp_path, "#3D\n0 1 1 0 60 9 9 500\n", "x.movements").notes
     assert told in note
-
-
-@pytest.mark.parametrize("comment", ["# duration=600", "#nn = 3", "## J: 3D"])
-def test_comments_that_say_what_params_should_are_told_not_to_be_read(tmp_path, comment):
-    movement = _read(tmp_path, f"{comment}\n0 1 1 30 9 9\n", "x.movements")
-    [note] = movement.notes
-    assert "its comment in line 1 says something of " in note and movement.duration == 30
-
-
-@pytest.mark.parametrize(("comments", "told"), [
-    (("# node 1", "# node 2"), "its comment in line 1 speaks of node 1, and the host after it is called 0"),
-    (("# Node 0", "#node: 2"), "its comment in line 3 speaks of node 2, and the host after it is called 1"),
-    (("# id=7", "# id=3"), "line 1 speaks of id 7"), (("## host #5", "# host #6"), "line 1 speaks of host 5"),
-    (("# node 0", "# node 1"), None), (("# 17 nodes", "# nodes: 2"), None), (("# node 1.5 kg", "# made by node"), None),
-])
-def test_comments_that_number_hosts_in_another_way_are_said(tmp_path, comments, told):
-    movement = _read(tmp_path, f"{comments[0]}\n0 1 1 30 9 9\n{comments[1]}\n0 2 2 30 5 5\n", "x.movements")
-    assert [told in note for note in movement.notes] == ([True] if told else [])
-
-
-@pytest.mark.parametrize("first", [0, 1])
-def test_ids_where_x_stands_are_told(tmp_path, first):
-    rows = [f"0 {first + host} {5 * host} {20 + host} 3 3" for host in range(3)]
-    assert any(f"count {first}, {first + 1}, {first + 2}, .., as ids do" in note for note in _read(tmp_path, "\n".join(rows) + "\n", "x.movements").notes)
-    (tmp_path / "x.params").write_text("nn=3\n")
-    assert not any("as ids do" in note for note in _read(tmp_path, "\n".join(rows) + "\n", "x.movements").notes)
-    (tmp_path / "x.params").unlink()
-    for others in (rows[:2], [*rows[:2], "0 7 7 9 1 1"]):
-        assert not any("as ids do" in note for note in _read(tmp_path, "\n".join(others) + "\n", "x.movements").notes)
-
-
-@pytest.mark.parametrize(("between", "second", "hosts", "told"), [
-    ("\n", 13, 1, True), ("# node 1\n", 13, 1, True), ("", 13, 1, False), ("# by hand\n", 13, 1, False),
-    ("\n", 0, 2, False), ("# node 1\n", 0, 2, False),
-])
-def test_what_may_part_nodes_of_disaster_area_and_does_not_is_said(tmp_path, between, second, hosts, told):
-    text = "# node 0\n0\n1\n1\n0\n12\n6\n6\n0\n" + between + f"{second}\n2\n2\n0\n20\n3\n3\n0\n\n"
-    movement = _read(tmp_path, text, "x.movements")
-    assert len(movement) == hosts
-    assert [note for note in movement.notes if "no new node begins there" in note or "speaks of" in note] == (
-        ["a blank line or a comment of a node stands where no time falls (line 10, 1 in all): no new node begins there"] if told else [])
-    (tmp_path / "x.params").write_text(f"nn={hosts}\n")
-    assert not any("no new node" in note for note in _read(tmp_path, text, "x.movements").notes)
-
-
-def test_places_that_may_mean_absence_are_said(tmp_path):
-    for text, told in (("0 5 5 10 -1 -1 20 5 5\n0 6 6 20 8 8\n", ["1 of 5 places are -1, -1 and no others below 0"]),
-                       ("0 -1 -1 10 -1 -1 20 5 5\n0 6 6 20 8 8\n", ["2 of 5 places"]),
-                       ("0 5 5 10 -1 -1 20 5 -5\n0 6 6 20 8 8\n", []), ("0 5 5 10 -1 1 20 5 5\n0 6 6 20 8 8\n", [])):
-        notes = _read(tmp_path, text, "x.movements").notes
-        assert len(notes) == len(told) and all(map(str.startswith, notes, told))
