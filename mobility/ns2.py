@@ -103,7 +103,7 @@ def read(path: Path, zero_speed: str = "stop") -> Movement:
     duration, lasts = _duration(path, script, beside, last)
     low = np.min([t.points.min(axis=0) for t in trajectories], axis=0).tolist()
     high = np.max([t.points.max(axis=0) for t in trajectories], axis=0).tolist()
-    notes = [*script.cut, *_remarks(script, zero_speed, last), *_comings(path, script, activity), *_outside(script, low, high),
+    notes = [*script.cut, *_remarks(script, zero_speed, last), *_comings(path, script, activity, lives), *_outside(script, low, high),
              *beside.notes(low, high)]
     return Movement(names, trajectories, duration, notes, lasts)
 
@@ -287,11 +287,19 @@ def _outside(script: _Script, low: list[float], high: list[float]) -> Iterator[s
             yield f"hosts go as far as {'xy'[axis]} = {farthest:.15g} m, and its header says max {'xy'[axis]}: {most:.15g}"
 
 
-def _comings(path: Path, script: _Script, activity: Path | None) -> list[str]:
+def _comings(path: Path, script: _Script, activity: Path | None, lives: dict[str, list[tuple[float, float]]]) -> list[str]:
     """Cars that come late and leave, as SUMO writes them: by its activity file, or assumed."""
     if activity:
         where = "lines in it" if activity == path else f"{activity.name} beside it"
-        return [f"hosts are there from their `start` to their `stop`, by {where}"]
+        notes = [f"hosts are there from their `start` to their `stop`, by {where}"]
+        away = [(leg[0], name) for name, node in script.nodes.items() for leg in node.legs
+                if not any(since <= leg[0] < until for since, until in lives[name])]
+        if away:
+            notes.append(f"{len(away)} setdest are of hosts that are not there then (the first: host {min(away)[1]} at {min(away)[0]:.15g} s): "
+                         "are the movement and the activity of one run of SUMO?")
+        if activity == path and (other := _activity_file(path)) and os.path.isfile(other):
+            notes.append(f"{other.name} beside it is not read, as it has such lines itself")
+        return notes
     first_leg = min((leg[2] for node in script.nodes.values() for leg in node.legs), default=0)
     late = [name for name, node in script.nodes.items() if node.line > first_leg and _comes(node)]
     beside = _activity_file(path)

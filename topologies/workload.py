@@ -45,7 +45,7 @@ class Publish(Section):
     every: Annotated[float, Field(ge=1e-3)] | None = Field(
         None, description="s: between two events; by default only one"
     )
-    until: Positive | None = Field(None, description="s: no event after this; by default until the end")
+    until: Positive | None = Field(None, description="s: no event from then on; by default until the end")
     spread: NotNegative = Field(
         0.0,
         description="s: spread the hosts' first events evenly over this, in the order of `hosts`; 0: all at once",

@@ -244,6 +244,17 @@ def test_two_activity_files_beside_one_movement_are_refused(tmp_path):
     assert "x.ns2activity.tcl and x.ns2activity.tcl.gz beside it" in _refused(tmp_path, CARS, "x.ns2mobility.tcl")
 
 
+def test_activity_that_is_not_of_the_movement_is_said(tmp_path):
+    beside = tmp_path / "x.ns2activity.tcl"
+    beside.write_text(ACTIVITY.replace("30.0", "35.0"))
+    notes = _read(tmp_path, CARS, "x.ns2mobility.tcl").notes
+    assert any("2 setdest are of hosts that are not there then (the first: host 1 at 30 s)" in note for note in notes)
+    beside.write_text(ACTIVITY)
+    assert len(_read(tmp_path, CARS, "x.ns2mobility.tcl").notes) == 1
+    notes = _read(tmp_path, CARS + ACTIVITY, "x.ns2mobility.tcl").notes
+    assert len(notes) == 2 and notes[1] == "x.ns2activity.tcl beside it is not read, as it has such lines itself"
+
+
 def test_status_of_disaster_area_in_ns2_is_said(tmp_path):
     [note] = _read(tmp_path, FIRST + '$ns_ at 1 "$node_(0) setdest 5 9 1 2.0"\n').notes
     assert "all hosts stay" in note
