@@ -153,17 +153,21 @@ def _unparted(lines: _Lines, nodes: list[np.ndarray]) -> Iterator[str]:
 
 def _nowhere(trajectories: list[Trajectory]) -> Iterator[str]:
     """Places that others write for a host that is not there: all coordinates -1, where nothing else is below 0."""
-    points = np.concatenate([t.points for t in trajectories])
-    away = (points == -1).all(axis=1)
-    if away.any() and (points[~away] >= 0).all():
-        yield (f"{int(away.sum())} of {len(points)} places are -1, -1 and no others below 0: they are read as places in m, not as absence, which "
+    count, total = 0, 0
+    for points in (t.points for t in trajectories):
+        away = (points == -1).all(axis=1)
+        if (points[~away] < 0).any():
+            return
+        count, total = count + int(away.sum()), total + len(points)
+    if count:
+        yield (f"{count} of {total} places are -1, -1 and no others below 0: they are read as places in m, not as absence, which "
                "DisasterArea's dialect can say")
 
 
 def _statuses(trajectories: list[Trajectory]) -> Iterator[str]:
     """Heights that may be DisasterArea's statuses, four numbers a waypoint."""
-    heights = np.concatenate([t.points[:, 2] for t in trajectories])
-    if heights.any() and np.isin(heights, (0.0, RETURNS, LEAVES)).all():
+    heights = [t.points[:, 2] for t in trajectories]
+    if any(z.any() for z in heights) and all(np.isin(z, (0.0, RETURNS, LEAVES)).all() for z in heights):
         yield ("all heights are 0, 1 or 2, as a status would be (DisasterArea, `t x y status`): they are read as z in m; one number a line is "
                "how statuses are read")
 
