@@ -58,6 +58,7 @@ class _Lines:
     asides: list[str] = field(default_factory=list)  # sentences about comments
     cut: list[str] = field(default_factory=list)  # a sentence where the file may be cut off
     misnamed: list[str] = field(default_factory=list)  # a sentence about a comment that numbers hosts in another way
+    off: list[int] = field(default_factory=list)  # lines of nodes that are comments
     breaks: dict[int, int] = field(default_factory=dict)  # how many numbers stood alone before a line that may part nodes -> its line
     blank: list[int] = field(default_factory=list)  # lines without a word between those of nodes
 
@@ -103,6 +104,7 @@ def read(path: Path, dimensions: int | None = None) -> Movement:
         trajectories = _nodes(path, lines, width)
         if parameters.nodes is None:
             notes += _blank(lines)
+            notes += _off(lines)
             notes += _counting(trajectories)
         if dimensions == 3 and not lines.dimensions and not parameters.dimensions:  # the file itself does not say so
             notes += _statuses(trajectories)
@@ -133,6 +135,13 @@ def _blank(lines: _Lines) -> Iterator[str]:
     if lines.blank:
         yield (f"{len(lines.blank)} blank line{'s' if len(lines.blank) > 1 else ''} between those of nodes (line {lines.blank[0]}) "
                f"{'are' if len(lines.blank) > 1 else 'is'} passed over: no host, and no number of one")
+
+
+def _off(lines: _Lines) -> Iterator[str]:
+    """Nodes that somebody made comments of: those after them have other numbers now."""
+    if lines.off and lines.off[0] < lines.numbers[-1]:
+        yield (f"{len(lines.off)} comment{'s' if len(lines.off) > 1 else ''} of numbers alone (line {lines.off[0]}): no host, and no number of one, so "
+               "hosts after that line are numbered as if it were not there")
 
 
 def _counting(trajectories: list[Trajectory]) -> Iterator[str]:
@@ -224,6 +233,8 @@ def _take(path: Path) -> _Lines:
             elif match and int(match[2]) != len(lines.rows) and not lines.misnamed:
                 lines.misnamed.append(f"its comment in line {number} speaks of {match[1].lower()} {match[2]}, and the host after it is called "
                                       f"{len(lines.rows)}: hosts are numbered by their lines, from 0")
+            elif len(words := line[:4096].strip("# \t").split()) > 2 and all(map(_is_number, words)):
+                lines.off.append(number)
             elif match := _SAYING.match(line):
                 lines.asides.append(f"its comment in line {number} says something of {match[1]}, and is not read; the .params beside it are for that")
             continue

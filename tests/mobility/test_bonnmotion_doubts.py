@@ -103,3 +103,13 @@ def test_places_that_may_mean_absence_are_said(tmp_path):
                        ("0 5 5 10 -1 -1 20 5 -5\n0 6 6 20 8 8\n", []), ("0 5 5 10 -1 1 20 5 5\n0 6 6 20 8 8\n", [])):
         notes = _read(tmp_path, text, "x.movements").notes
         assert len(notes) == len(told) and all(map(str.startswith, notes, told))
+
+
+@pytest.mark.parametrize("comment", ["#0 7 7 9 8 8", "# 0 7 7", "## 0.0 7.5 7 9 -8 8"])
+def test_lines_of_nodes_that_are_comments_are_said(tmp_path, comment):
+    rows = "0 1 1 9 2 2\n", "0 3 3 9 2 2\n"
+    movement = _read(tmp_path, rows[0] + comment + "\n" + rows[1])
+    [note] = movement.notes
+    assert "1 comment of numbers alone (line 2)" in note and len(movement) == 2
+    assert not _read(tmp_path, "".join(rows) + comment + "\n").notes
+    assert not _read(tmp_path, rows[0] + "# 3 hosts\n# 7\n" + rows[1]).notes
