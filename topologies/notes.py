@@ -48,7 +48,7 @@ MOST_LOOKS = 10_000_000  # at hosts, to find out who ever meets whom: some secon
 def notes(scenario: Scenario) -> list[str]:
     """Sentences "key: what is so; what would change it"; none of them keeps the scenario from being run."""
     kinds = (_reach(scenario.radio), _radio(scenario), _run(scenario), _hosts(scenario), _places(scenario), _model(scenario), _trace(scenario), _meetings(scenario),
-             _workload(scenario), _generator(scenario), _subscriptions(scenario), _publications(scenario), _bursts(scenario),
+             _workload(scenario), _generator(scenario), _subscriptions(scenario), _publications(scenario), _busy(scenario), _bursts(scenario),
              _absent(scenario), _gone(scenario), _node(scenario), _faults(scenario), idle.notes(scenario))
     return [*map(one_line, replay.remarks(scenario)), *(note for kind in kinds for note in few(kind))]
 
@@ -400,6 +400,15 @@ def _publications(scenario: Scenario) -> Iterator[str]:
         last = row.at if row.every is None else row.at + (math.ceil((end - row.at) / row.every) - 1) * row.every
         if last + row.spread < low or row.at > high:
             yield f"{key}: all of its events are outside {low:g} to {high:g} s, so none is measured; see run.window"
+
+
+def _busy(scenario: Scenario) -> Iterator[str]:
+    """Explicit events that come faster than the air takes them, beside those of the generator."""
+    count = len(scenario.names)
+    rate = sum((count if row.hosts is None else len(row.hosts)) / row.every for row in scenario.workload.publish if row.every)
+    if (load := rate * FRAME) > 1:
+        yield (f"workload.publish: {rate:,.0f} events a second fill the air {load:.3g} times over where all hosts hear each other, even if each "
+               "event is sent once")
 
 
 def _instants(scenario: Scenario) -> Iterator[tuple[float, int, int]]:

@@ -139,6 +139,7 @@ ODD = [  # what is odd about it, the key that the note begins with
     ({"tail": '[node]\nrecovery = "push"\ncache_bytes = 10'}, "node.cache_bytes: 10"),
     ({"tail": '[node]\nrecovery = "push"\ncache_lifetime = 0.01'}, "node.cache_lifetime: 0.01 s is less than a round"),
     ({"mobility": "[mobility]\npositions = [[1, 10, 20], [2, 30, 40], [3, 50, 60]]\n"}, "mobility.positions: the first number of each place is its"),
+    ({"tail": WANT + 2 * ROW.format("every = 0.001\nspread = 0.001")}, "workload.publish: 6,000 events a second fill the air 1.2 times over"),
     ({"mobility": "[mobility]\npositions = [[10, 20, 0], [30, 40, 1], [50, 60, 2]]\n"}, "mobility.positions: the third number of each place is its"),
     ({"mobility": "[mobility]\npositions = [[50.1, 8.6], [52.5, 13.4], [48.1, 11.5]]"}, "mobility.positions: all hosts stay within 4.8 m, far from 0, 0"),
     ({"tail": "[node]\nhello_interval = 15"}, "node.hello_interval: 3 beacons at 15 s make a neighbor, and the run lasts 60 s: nobody becomes one before 45 s"),
