@@ -233,7 +233,7 @@ def _take(path: Path) -> _Lines:
             elif match and int(match[2]) != len(lines.rows) and not lines.misnamed:
                 lines.misnamed.append(f"its comment in line {number} speaks of {match[1].lower()} {match[2]}, and the host after it is called "
                                       f"{len(lines.rows)}: hosts are numbered by their lines, from 0")
-            elif len(words := line[:4096].strip("# \t").split()) > 2 and all(map(_is_number, words)):
+            elif len(words := line[:4096].strip("# \t").split()) > (2 if lines.rows else 5) and all(map(_is_number, words)):  # a head may have a date, a size
                 lines.off.append(number)
             elif match := _SAYING.match(line):
                 lines.asides.append(f"its comment in line {number} says something of {match[1]}, and is not read; the .params beside it are for that")

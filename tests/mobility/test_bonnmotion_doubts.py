@@ -112,4 +112,6 @@ def test_lines_of_nodes_that_are_comments_are_said(tmp_path, comment):
     [note] = movement.notes
     assert "1 comment of numbers alone (line 2)" in note and len(movement) == 2
     assert not _read(tmp_path, "".join(rows) + comment + "\n").notes
+    assert not _read(tmp_path, "# 2024 05 01\n# 2 600 600\n" + "".join(rows)).notes
+    assert any("(line 1)" in note for note in _read(tmp_path, "# 0 7 7 9 8 8\n" + "".join(rows)).notes)
     assert not _read(tmp_path, rows[0] + "# 3 hosts\n# 7\n" + rows[1]).notes
