@@ -39,6 +39,7 @@ def remarks(scenario: Scenario) -> Iterator[str]:
     start = scenario.mobility.start
     if not is_short(scenario.run):
         yield from (f"mobility.trace: {note}" for note in _times(whole, start, start + scenario.run.duration))
+    yield from _two_clocks(scenario, start)
     yield from (f"mobility.trace: {note}" for note in _at_the_start(replayed.names, whole, start))
     yield from (f"mobility.trace: {note}" for note in _ways(replayed))
     yield from (f"mobility.trace: {note}" for note in _twins(replayed))
@@ -74,6 +75,14 @@ def _times(whole: Movement, start: float, end: float) -> Iterator[str]:
     elif begin > start:
         yield (f"it begins at {begin:.15g} s, and until then everybody stands; mobility.start = {begin:.15g} "
                "begins there")
+
+
+def _two_clocks(scenario: Scenario, start: float) -> Iterator[str]:
+    """Times of the scenario that could all be meant as times of the trace."""
+    rows = (*scenario.faults, *scenario.workload.subscribe, *scenario.workload.publish)
+    times = [row.at for row in rows if row.at > 0]
+    if start > 0 and times and (first := min(times)) >= start:
+        yield (f"mobility.start: all times of the scenario count from there: at = {first:g} is {start + first:.15g} s of the trace")
 
 
 def _moving(trajectory: Trajectory) -> tuple[float, float] | None:

@@ -143,3 +143,10 @@ def test_no_note_of_a_trace_is_left_out_for_others(tmp_path):
                  "nobody is faster than", "not in degrees"):
         assert sum(told in note for note in found) == 1, told
     assert not any("more of this kind" in note for note in found)
+
+
+@pytest.mark.parametrize(("start", "at", "told"), [(10, 12, True), (10, 9, False), (0, 12, False)])
+def test_times_that_could_be_those_of_the_trace_are_said(tmp_path, start, at, told):
+    rest = f'start = {start}\n[[faults]]\nat = {at}\nhost = 0\naction = "crash"\n'
+    found = _told(tmp_path, "x.movements", "0 1 1 60 9 9\n0 2 2 60 8 8\n", rest)
+    assert found == ([f"mobility.start: all times of the scenario count from there: at = {at} is {start + at} s of the trace"] if told else [])
