@@ -45,6 +45,7 @@ _HEADER = re.compile(r"\s*#\s*nodes:\s*(\d{1,9})\s*(?:$|,)(?:\s*max time:\s*([^,
 _AREA = re.compile(r"\s*#.*\bmax\s+x:\s*([0-9.eE+]+)\s*,\s*max\s+y:\s*([0-9.eE+]+)", re.IGNORECASE)
 _STATUS = (0, 1, 2)  # DisasterArea's
 _FEW, _HASTY = 3, 0.01  # legs; share of the time between two: nobody waits a hundred times as long as it moves
+_GOES_ON = "a comment that goes on after a backslash, as in Tcl"
 _MOST_COUNTS = 3  # wrong numbers of nodes that are told
 _APART = 0.01  # m; a setdest of speed 0 to a place farther away would have moved the node
 
@@ -110,7 +111,12 @@ def read(path: Path, zero_speed: str = "stop") -> Movement:
 
 def _read(path: Path) -> _Script:
     script = _Script()
+    comment = 0  # the line before, if it is one
     for number, line in tcl.joined(path, read_lines(path, script.cut)):
+        if comment and number > comment + 1:
+            script.asides[_GOES_ON] += 1
+            script.first_aside.setdefault(_GOES_ON, comment)
+        comment = number if line.lstrip().startswith("#") else 0
         if script.header is None and (match := _HEADER.match(line)):
             script.header = int(match[1]), tcl.as_number(path, number, match[2]) if match[2] else None
         if script.area is None and (match := _AREA.match(line)):

@@ -45,6 +45,12 @@ def test_several_commands_or_several_lines(tmp_path, text):
     assert _read(tmp_path, text).positions(0.0).tolist() == [[1.0, 2.0]]
 
 
+def test_a_comment_that_goes_on_is_said(tmp_path):
+    [note] = _read(tmp_path, FIRST + "# from C:\\traces\\\n$node_(0) set X_ 9\n$node_(0) set Y_ 6\n").notes
+    assert note == "1 line is no movement and passed over: a comment that goes on after a backslash, as in Tcl (line 3)"
+    assert not _read(tmp_path, FIRST + "# two\n# comments\n\n# and a third\n$node_(0) set Y_ \\\n6\n").notes
+
+
 @pytest.mark.parametrize("line", [
     '$ns_ at 1 "$node_(0) setdest 1 1 1{}x"', '$ns_ at 1 "$node_(0) setdest 1 1 1"{}x', '$ns_ at 1 "$g(1) start"{}x',
 ])
