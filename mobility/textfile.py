@@ -165,7 +165,9 @@ def find_beside(path: Path, names: Sequence[str]) -> Path | None:
     if not there:
         folded = {name.casefold() for name in wanted}
         with suppress(OSError, ValueError), os.scandir(path.parent) as entries:
-            there = sorted(entry.name for entry in entries if entry.name.casefold() in folded and entry.is_file())
+            names = [entry.name for entry in entries if entry.is_file()]
+            if not any(name != path.name and name.casefold() == path.name.casefold() for name in names):  # or it may be of that trace
+                there = sorted(name for name in names if name.casefold() in folded)
     if len(there) > 1:
         raise TraceError(path, None, f"{there[0]} and {there[1]} beside it, which may both be meant; one of them")
     return path.with_name(there[0]) if there else None

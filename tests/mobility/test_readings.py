@@ -434,6 +434,8 @@ def test_capitals_tell_apart_what_is_there_in_both(tmp_path):
     if len(list(tmp_path.iterdir())) == 1:
         pytest.skip("capitals do not count in names on this file system")
     assert [_read(tmp_path, "0 1 2\n", name).duration for name in ("x.movements", "X.movements")] == [30.0, 40.0]
+    (tmp_path / "X.params").unlink()
+    assert [_read(tmp_path, "0 1 2\n", name).duration for name in ("x.movements", "X.movements")] == [30.0, 0.0]
 
 
 @pytest.mark.parametrize(("name", "text", "beside", "area"), [
