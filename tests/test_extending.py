@@ -1,6 +1,7 @@
 """The recipes of docs/extending.md hold: all of them, added to a copy of the checkout, pass the tests that they bring."""
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -25,8 +26,10 @@ def test_the_recipes_hold(tmp_path):
     source = formats.read_text(encoding="utf-8").replace("import bonnmotion,", "import places, bonnmotion,")
     assert '"ns2": ns2}' in source
     formats.write_text(source.replace('"ns2": ns2}', '"ns2": ns2, "places": places}'), encoding="utf-8")
-    written = subprocess.run([sys.executable, "-m", "node.schema.typed"], cwd=tmp_path, capture_output=True, text=True)
+    # the copy's rooms, also where the launcher or a Spark of another test has set these for the checkout's
+    own = {**{key: value for key, value in os.environ.items() if key != "PYTHONSAFEPATH"}, "PYTHONPATH": str(tmp_path)}
+    written = subprocess.run([sys.executable, "-m", "node.schema.typed"], cwd=tmp_path, env=own, capture_output=True, text=True)
     assert sorted(Path(name).name for name in written.stdout.split()) == ["keys.py", "messages.pyi", "scenario.md"], written.stderr
     done = subprocess.run([sys.executable, "-m", "pytest", "-n", "0", "-p", "no:randomly", "-rA", "-k", "nearby or patient or new_one or places", *ADDED],
-                          cwd=tmp_path, capture_output=True, text=True)
+                          cwd=tmp_path, env=own, capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.count("\nPASSED ") == 4, done.stdout + done.stderr

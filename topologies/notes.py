@@ -137,7 +137,7 @@ def _run(scenario: Scenario) -> Iterator[str]:
     run = scenario.run
     low, high = run.window
     if replay.is_short(run):
-        yield (f"run.grace: events are expected only if the subscriber had subscribed {run.grace:g} s after it subscribed, and none after {run.last_measured:g} s is "
+        yield (f"run.grace: an event is expected only if its subscriber had subscribed {run.grace:g} s before it, and none after {run.last_measured:g} s is "
                f"measured: nothing is expected in a run of {run.duration:g} s, which only serves as a first try; use a longer run.duration")
     if high > run.duration - run.deadline + 1e-9:
         yield (f"run.window: events after {run.duration - run.deadline:g} s are not measured, though it goes to {high:g} s: the run "

@@ -37,7 +37,7 @@ ODD = [  # what is odd about it, the key that the note begins with
     ({"run": "window = [0, 60]"}, "run.window: events after 50 s are not measured"),
     ({"run": "warm_up = 20\nwindow = [0, 40]"}, "run.window: it begins at 0 s, before warm_up = 20"),
     ({"run": "window = [30, 30.001]"}, "run.window: from 30 to 30.001 s the generator publishes hardly"),
-    ({"run": "grace = 60"}, "run.grace: events are expected only if the subscriber had subscribed 60 s after it subscribed, and none after 50 s is measured"),
+    ({"run": "grace = 60"}, "run.grace: an event is expected only if its subscriber had subscribed 60 s before it, and none after 50 s is measured"),
     ({"tail": "[workload]\nstart = 48"}, "run.grace: subscribed at 48 s, its events are expected from 5 s"),
     ({"run": "[run.fidelity]\nnodes = 1"}, "run.fidelity.nodes: nothing comes of it"),
     ({"tail": "[netns]\nself_check = false"}, "netns.self_check: nothing comes of it"),
