@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -237,7 +238,19 @@ def test_programs_that_start_together_are_all_served(node):
         assert program.returncode == 0, said
 
 
-def test_a_node_that_is_busy_is_waited_for(node):
+@pytest.fixture
+def many_files():
+    """More open files than an ordinary user's 1024, as far as this user may have them."""
+    wanted, (soft, hard) = 6000, resource.getrlimit(resource.RLIMIT_NOFILE)
+    if resource.RLIM_INFINITY != hard < wanted:
+        pytest.skip(f"needs {wanted} open files in one process, and the limit here is {hard}")
+    if resource.RLIM_INFINITY != soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_node_that_is_busy_is_waited_for(node, many_files):
     """It is stopped, and more knock than its queue takes."""
     node.start()
     node.ready()
