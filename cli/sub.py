@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from cli.hosts import add_node, control_of
 
+PAUSE = 1.0  # s between two looks for a signal
 MOST_BYTES = 4  # that somebody may have meant for a number
 HELP = "print matching events, received through a node"
 
@@ -39,7 +40,10 @@ def run(args: argparse.Namespace) -> int:
                 for doubt in doubts(taken):
                     print(f"roamcast: {doubt}", file=sys.stderr, flush=True)
             while True:
-                event = client.receive()
+                # not for ever: a signal that comes just before the wait begins is heeded only after it
+                event = client.receive(PAUSE)
+                if event is None:
+                    continue
                 print(json.dumps({"event": event.id, "attributes": attributes_out(event.attributes),
                                   "bytes": len(event.payload), "hops": event.hops,
                                   "published": event.published, "recovered": event.recovered}, ensure_ascii=False), flush=True)
