@@ -5,7 +5,8 @@ by a line "#3D" or by J=3D in its .params. The DisasterArea model writes another
 line: `t x y status`, a new node wherever t falls back, status 2 = leaves, 1 = is back, 0 = no change.
 
 Any table of numbers can be taken for such a file. So what may be read in two ways is asked for, and what
-looks like another format is refused, unless the .params say how many nodes there are and are right.
+looks like another format is refused, unless the .params say how many nodes there are and are right. What
+stays doubtful becomes a note (mobility/doubts.py).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mobility import lookalikes
+from mobility import doubts, lookalikes
 from mobility.area import outside
 from mobility.movement import Movement
 from mobility.textfile import (
@@ -56,7 +57,7 @@ class _Lines:
     at: array[int] = field(default_factory=lambda: array("q"))  # their lines in the file
     dimensions: set[int] = field(default_factory=set)  # that comments tell
     asides: list[str] = field(default_factory=list)  # sentences about comments
-    cut: list[str] = field(default_factory=list)  # a sentence where the file may be cut off
+    doubts: list[str] = field(default_factory=list)  # sentences of the reader of lines
     misnamed: list[str] = field(default_factory=list)  # a sentence about a comment that numbers hosts in another way
     off: list[int] = field(default_factory=list)  # lines of nodes that are comments
     breaks: dict[int, int] = field(default_factory=dict)  # how many numbers stood alone before a line that may part nodes -> its line
@@ -84,7 +85,7 @@ def read(path: Path, dimensions: int | None = None) -> Movement:
     lines = _take(path)
     parameters = _parameters(path)
     told = _told_dimensions(path, lines, parameters, dimensions)
-    notes = [*lines.cut, *lines.asides[:3], *lines.misnamed]
+    notes = [*lines.doubts, *lines.asides[:3], *lines.misnamed]
     if 0 < len(lines.singles) < 4:  # too few for the dialect of one number a line
         _node(path, lines.at[0], np.array(lines.singles[:1]), 3)
     if lines.singles:
@@ -96,7 +97,7 @@ def read(path: Path, dimensions: int | None = None) -> Movement:
                      "wherever t falls")
         notes += _there_already(nodes)
         if parameters.nodes is None:
-            notes += _unparted(lines, nodes)
+            notes += [*_unparted(lines, nodes), *doubts.order(trajectories)]
     elif lines.rows:
         width = 1 + (told or _only_reading(path, lines))
         if parameters.nodes is None and all(len(row) % width == 0 for row in lines.rows):
@@ -105,7 +106,8 @@ def read(path: Path, dimensions: int | None = None) -> Movement:
         if parameters.nodes is None:
             notes += _blank(lines)
             notes += _off(lines)
-            notes += _counting(trajectories)
+            notes += [*doubts.header(trajectories, lines.numbers[0]), *doubts.counting(trajectories), *doubts.contacts(trajectories)]
+            notes += doubts.order(trajectories)
         if dimensions == 3 and not lines.dimensions and not parameters.dimensions:  # the file itself does not say so
             notes += _statuses(trajectories)
     else:
@@ -142,14 +144,6 @@ def _off(lines: _Lines) -> Iterator[str]:
     if lines.off and lines.off[0] < lines.numbers[-1]:
         yield (f"{len(lines.off)} comment{'s' if len(lines.off) > 1 else ''} of numbers alone (line {lines.off[0]}): no host, and no number of one, so "
                "hosts after that line are numbered as if it were not there")
-
-
-def _counting(trajectories: list[Trajectory]) -> Iterator[str]:
-    """Columns of ids, which a table has where BonnMotion has x: `t id x y ..`, all lines of one time."""
-    first = [float(t.points[0, 0]) for t in trajectories]
-    if len(first) > 2 and first[0] in (0, 1) and first == [first[0] + host for host in range(len(first))]:
-        yield (f"the second numbers of its lines count {first[0]:g}, {first[1]:g}, {first[2]:g}, .., as ids do: they are read as x in m, and each "
-               "line as a host")
 
 
 def _unparted(lines: _Lines, nodes: list[np.ndarray]) -> Iterator[str]:
@@ -220,7 +214,7 @@ def _beside(trajectories: list[Trajectory], parameters: _Parameters) -> Iterator
 def _take(path: Path) -> _Lines:
     lines = _Lines()
     blank: list[int] = []  # since the last line of a node
-    for number, line in enumerate(read_lines(path, lines.cut), 1):
+    for number, line in enumerate(read_lines(path, lines.doubts), 1):
         if not line or line.isspace():
             blank.append(number)
             lines.breaks[len(lines.singles)] = number
@@ -239,7 +233,7 @@ def _take(path: Path) -> _Lines:
                 lines.asides.append(f"its comment in line {number} says something of {match[1]}, and is not read; the .params beside it are for that")
             continue
         if not lines.rows and len(line) < 64 and len(line.split(None, 1)) == 1 and _is_number(line.strip()):
-            value = float(line)
+            value = float(line.strip())
             if abs(value) <= FARTHEST:  # nor nan; else as below, which tells it
                 lines.singles.append(value)
                 lines.at.append(number)
@@ -360,7 +354,7 @@ def _wrong_word(line: str) -> str:
     words = line[:4096].split()
     wrong = [word for word in words if not _is_number(word)]
     if not wrong:
-        return "something"
+        return "a character that is not ASCII"
     return f'"{wrong[0][:40]}"' if 2 * len(wrong) < len(words) else "words"
 
 

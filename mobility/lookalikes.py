@@ -128,17 +128,26 @@ def columns(words: Sequence[Sequence[str]], begins: Collection[float] = ()) -> t
 
 
 def _intervals(table: Sequence[Sequence[float]]) -> bool:
-    return all(0 <= row[0] != row[1] >= 0 and row[2] <= row[3] for row in table) and any(
-        row[0] or row[2] for row in table)
+    return all(0 <= row[0] != row[1] >= 0 and row[2] <= row[3] for row in table)
 
 
 def _counted(table: Sequence[Sequence[float]]) -> bool:
-    """Whether a count of 1 stands where the gap before the contact is 0, as in Haggle's files, whose ids are not 0; or in
-    all of several lines: as BonnMotion all hosts would end at 1, 0."""
-    if len(table) > 1 and all(row[4] == 1 and row[5] == 0 for row in table):
+    """Whether a count of 1 stands where the gap before the contact is 0, as in Haggle's files.
+
+    Their ids are not 0, as a rule. Where the first is 0, as the time 0 of a host would be, one line may be so by chance;
+    of several, the contacts of each pair must be counted.
+    """
+    if not any(row[4] == 1 for row in table) or not all(row[4] >= 1 and (row[4] == 1) == (row[5] == 0) for row in table):
+        return False
+    if table[0][0] != 0 or len(table) > 1 and all(row[4] == 1 for row in table):
         return True
-    return table[0][0] != 0 and any(row[4] == 1 for row in table) and all(
-        row[4] >= 1 and (row[4] == 1) == (row[5] == 0) for row in table)
+    last: dict[tuple[float, float], tuple[float, float]] = {}  # count and end of the contact before
+    for i, j, start, end, count, gap in (row[:6] for row in table):
+        before, until = last.get((i, j), (count - 1, start - gap))
+        if (count, gap) != (before + 1, start - until):
+            return False
+        last[i, j] = count, end
+    return len(table) > 1
 
 
 def _number(word: str) -> bool:
@@ -156,6 +165,6 @@ def _whole(word: str) -> bool:
 def of_file(path: Path, own: str = "") -> tuple[str, str] | None:
     """As `told`, for a file; None too if it cannot be read."""
     try:
-        return told(read_lines(path), own)
+        return told(read_lines(path, []), own)
     except TraceError:
         return None

@@ -73,7 +73,7 @@ class _Script:
     first_aside: dict[str, int] = field(default_factory=dict)
     twice: list[str] = field(default_factory=list)  # nodes placed a second time, elsewhere
     header: tuple[int, float | None] | None = None  # nodes, and s if told, in the header that setdest and CORE write
-    cut: list[str] = field(default_factory=list)  # a sentence where the file may be cut off
+    doubts: list[str] = field(default_factory=list)  # sentences of the reader of lines
     area: tuple[float, float] | None = None  # m, in that header
     made: dict[str, int] = field(default_factory=dict)  # nodes that ns-2 would have, as written -> line
     counts: dict[str, int] = field(default_factory=dict)  # commands that tell how many there should be -> how many
@@ -104,7 +104,7 @@ def read(path: Path, zero_speed: str = "stop") -> Movement:
     duration, lasts = _duration(path, script, beside, last)
     low = np.min([t.points.min(axis=0) for t in trajectories], axis=0).tolist()
     high = np.max([t.points.max(axis=0) for t in trajectories], axis=0).tolist()
-    notes = [*script.cut, *_remarks(script, zero_speed, last), *_comings(path, script, activity, lives), *_outside(script, low, high),
+    notes = [*script.doubts, *_remarks(script, zero_speed, last), *_comings(path, script, activity, lives), *_outside(script, low, high),
              *beside.notes(low, high)]
     return Movement(names, trajectories, duration, notes, lasts)
 
@@ -112,7 +112,7 @@ def read(path: Path, zero_speed: str = "stop") -> Movement:
 def _read(path: Path) -> _Script:
     script = _Script()
     comment = 0  # the line before, if it is one
-    for number, line in tcl.joined(path, read_lines(path, script.cut)):
+    for number, line in tcl.joined(path, read_lines(path, script.doubts)):
         if comment and number > comment + 1:
             script.asides[_GOES_ON] += 1
             script.first_aside.setdefault(_GOES_ON, comment)

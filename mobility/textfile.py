@@ -26,6 +26,10 @@ MOST_RATIO = 20  # unpacked to packed; traces have 2 to 10
 ALWAYS_UNPACKED = 1 << 23  # bytes that may be unpacked whatever the ratio
 FARTHEST = 1e12  # of times (s) and coordinates (m): sums and squares of them are still numbers
 MOST_NODES = 100_000  # of a trace
+# what str.splitlines ends a line at, besides the ends that every program knows
+_BREAKS = {"\x0b": "a vertical tab", "\x0c": "a form feed", "\x1c": "a file separator (U+001C)", "\x1d": "a group separator (U+001D)",
+           "\x1e": "a record separator (U+001E)", "\x85": "a next line (U+0085)", "\u2028": "a line separator (U+2028)",
+           "\u2029": "a paragraph separator (U+2029)"}
 # what a packed file that is not gzip begins with
 _PACKED = {b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"7z\xbc\xaf": "7z"}
 
@@ -69,10 +73,11 @@ class _Bounded(io.RawIOBase):
         return count
 
 
-def read_lines(path: Path, cut: list[str] | None = None) -> Iterator[str]:
+def read_lines(path: Path, doubts: list[str] | None = None) -> Iterator[str]:
     """The lines of a file without their ends (LF, CRLF or CR); unpacks gzip whatever its name.
 
-    cut: takes a sentence where the last line has no end, as in a file of which the rest is missing.
+    doubts: takes a sentence where the last line has no end, as in a file of which the rest is missing, and one where a
+    character stands that ends a line for some programs only. Without it such a character is refused.
 
     Raises TraceError for what cannot be read, is no text, or is larger than the bounds above; parts of
     the lines may have been given by then.
@@ -81,7 +86,7 @@ def read_lines(path: Path, cut: list[str] | None = None) -> Iterator[str]:
         if path.exists() and not path.is_file() and not path.is_dir():  # a pipe would wait, a device never end
             raise TraceError(path, None, "not a file; give a trace file")
         with path.open("rb") as file:
-            yield from _lines(path, file, cut)
+            yield from _lines(path, file, doubts)
     except FileNotFoundError:
         raise TraceError(path, None, "no such file; check the name") from None
     except OSError as error:
@@ -94,7 +99,7 @@ def read_lines(path: Path, cut: list[str] | None = None) -> Iterator[str]:
         raise TraceError(path, None, "no name of a file; check it") from None
 
 
-def _lines(path: Path, file: io.BufferedReader, cut: list[str] | None) -> Iterator[str]:
+def _lines(path: Path, file: io.BufferedReader, doubts: list[str] | None) -> Iterator[str]:
     head = file.peek(6)[:6]
     for magic, name in _PACKED.items():
         if head.startswith(magic):
@@ -107,16 +112,30 @@ def _lines(path: Path, file: io.BufferedReader, cut: list[str] | None) -> Iterat
     else:
         raw = _Bounded(path, file, None)
     text = io.TextIOWrapper(io.BufferedReader(raw, 1 << 16), encoding="utf-8-sig", newline=None)
-    number = 0
+    number, told = 0, False
     while line := text.readline(MOST_LINE + 1):
         number += 1
         if len(line) > MOST_LINE:
             raise TraceError(
                 path, number, f"more than {MOST_LINE >> 20} MiB in one line; a line of a trace is shorter"
             )
-        if cut is not None and not line.endswith("\n"):
-            cut.append(f"its last line ({number}) has no end, as where a file is cut off: a last number may lack digits; add a line end if it is whole")
-        yield line.removesuffix("\n")
+        if doubts is not None and not line.endswith("\n"):
+            doubts.append(f"its last line ({number}) has no end, so the file may be cut off and its last number may lack digits; add a line end if it is complete")
+        line = line.removesuffix("\n")
+        parts = line.splitlines()  # faster than a search for each of them
+        if line and not told and (len(parts) > 1 or len(parts[0]) < len(line)):
+            _tell_break(path, number, line, doubts)
+            told = True
+        yield line
+
+
+def _tell_break(path: Path, number: int, line: str, doubts: list[str] | None) -> None:
+    """Say that a line holds a character that ends a line for some programs, or refuse it."""
+    found = next(name for sign, name in _BREAKS.items() if sign in line)
+    if doubts is None:
+        raise TraceError(path, number, f"{found} in the line, which some programs read as the end of a line; put a line end or a blank there")
+    doubts.append(f"line {number} holds {found}, which some programs read as the end of a line and this reader does not; put a line end "
+                  "or a blank there")
 
 
 def write_text(path: Path, text: str) -> None:
