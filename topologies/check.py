@@ -47,6 +47,8 @@ def _run(scenario: Scenario) -> Iterator[Finding]:
         yield "run.warm_up", f"{run.warm_up:g} in a run of {run.duration:g} s", "less than run.duration"
     elif not low < high and (low, high) != (run.warm_up, run.duration - run.deadline):
         yield "run.window", f"[{low:g}, {high:g}], which is empty", "the start first, then the end"
+    elif run.deadline >= run.duration and (low, high) == (run.warm_up, run.duration - run.deadline):
+        yield "run.deadline", f"{run.deadline:g} in a run of {run.duration:g} s", "less than run.duration; both are in s"
     elif not low < high:
         yield (
             "run.window",

@@ -34,6 +34,8 @@ MOST_INSTANTS = 200_000  # of explicit events that are looked at
 FEWEST = 0.1  # neighbors of a host, or subscribers of an event, on average: below, next to nothing happens
 MOST_COARSE = 0.1  # share of the measured time that one record of traffic may span
 FRAME = 2e-4  # s: of a frame on the air, whatever it carries
+DAY = 86_400.0  # s; a longer run was more likely meant in ms
+LONG = 60.0  # s; a longer deadline or grace was more likely meant in ms
 SLOW_RATE = 1e5  # bit/s; less is more likely kbit/s, as no radio for such a network is so slow
 RATES_OF_80211A = (6e6, 9e6, 12e6, 18e6, 24e6, 36e6, 48e6, 54e6)  # bit/s
 MANY_AT_ONCE = 3  # hosts that publish at one time, from which on it is said: two wait for each other, and that is all
@@ -144,6 +146,13 @@ def _run(scenario: Scenario) -> Iterator[str]:
                f"ends before their deadline of {run.deadline:g} s; a longer run.duration")
     if low < run.warm_up:
         yield f"run.window: it begins at {low:g} s, before warm_up = {run.warm_up:g} is over; the warm-up is measured too"
+    if run.duration > DAY:
+        yield f"run.duration: {run.duration:g} s, which is {run.duration / 3600:.3g} h; durations are in s"
+    for key in ("deadline", "grace"):
+        if (given := getattr(run, key)) >= LONG:
+            yield f"run.{key}: {given:g} s, which is {given / 60:.3g} min; it is in s, not in ms"
+    if run.warm_up > run.duration / 2:
+        yield f"run.warm_up: {run.warm_up:g} s of a run of {run.duration:g} s: less than half of it is measured; it is in s"
     if run.world != "sim":
         for key, limit in (*((key, run.duration) for key in ("medium", "positions", "nodes", "host", "stall")), ("dropped", 1.0)):
             if (given := getattr(run.fidelity, key)) >= limit:
@@ -219,10 +228,7 @@ def _places(scenario: Scenario) -> Iterator[str]:
     if len(motion.positions) < 2:
         return
     points = np.array(motion.positions)
-    if 0 < (size := float(np.ptp(points[:, :2], axis=0).max())) < replay.SMALLEST:
-        yield f"mobility.positions: all hosts stay within {size:.3g} m; places are in m, not in degrees"
-    elif replay.may_be_degrees(points.min(axis=0), points.max(axis=0)):
-        yield f"mobility.positions: all hosts stay within {size:.3g} m, far from 0, 0; places are in m, not in degrees"
+    yield from (f"mobility.positions: {note}" for note in replay.within(points.min(axis=0), points.max(axis=0)))
     most, said = farthest(radio)
     nearest = cKDTree(points).query(points, k=2)[0][:, 1]
     if len(alone := np.flatnonzero(nearest > most)):
@@ -235,13 +241,13 @@ def _model(scenario: Scenario) -> Iterator[str]:
     motion, duration = scenario.mobility, scenario.run.duration
     if not isinstance(motion, RandomWaypoint):
         return
-    if motion.speed[1] > replay.FASTEST or motion.speed[1] < replay.SLOWEST:
-        yield f"mobility.speed: up to {motion.speed[1]:g} m/s; speeds are in m/s"
-    if max(motion.area) < replay.SMALLEST:
+    if motion.speed[1] > replay.FASTEST or motion.speed[1] < replay.SLOW or motion.speed[0] > replay.FAST:
+        yield f"mobility.speed: up to {motion.speed[1]:g} m/s ({3.6 * motion.speed[1]:.4g} km/h); speeds are in m/s"
+    if max(motion.area) < replay.SMALL:
         yield f"mobility.area: {motion.area[0]:g} m x {motion.area[1]:g} m; lengths are in m"
-    if motion.pause[0] > duration and waypoint.moving_share(motion.area, motion.speed, motion.pause) < 0.5:
-        yield (f"mobility.pause: {motion.pause[0]:g} s and more, and the run lasts {duration:g} s: most hosts never move; pauses "
-               "are in s")
+    if motion.pause[1] > duration and waypoint.moving_share(motion.area, motion.speed, motion.pause) < 0.5:
+        pauses = f"{motion.pause[0]:g} s and more" if motion.pause[0] > duration else f"up to {motion.pause[1]:g} s"
+        yield f"mobility.pause: {pauses}, and the run lasts {duration:g} s: most hosts never move; pauses are in s"
 
 
 def _meetings(scenario: Scenario) -> Iterator[str]:
@@ -491,6 +497,7 @@ _NEVER = {  # what does not come to pass where a timer of [node] is as long as t
     "join_wait": "a join that is not answered is never tried again",
     "merge_wait": "trees that meet never become one",
     "rto_min": "nothing that is lost on a link is sent again",
+    "rto_max": "what is lost on a link several times is hardly sent again",
     "rto_initial": "nothing that is lost on a new link is sent again",
     "channel_give_up": "no link is ever given up for missing acknowledgements",
     "unsubscription_timer": "what a lost link wanted is never withdrawn",

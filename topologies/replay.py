@@ -16,8 +16,10 @@ from topologies.scenario import Scenario
 
 FASTEST = 300.0  # m/s; beyond, seconds or meters are meant otherwise
 SLOWEST = 0.01  # m/s; if nobody is faster, milliseconds or kilometers are more likely
+FAST, SLOW = 40.0, 0.1  # m/s of more than half of all way: then minutes or centimeters, or kilometers, are more likely
 COUNTRY = 12.0  # degrees from end to end
 SMALLEST = 1.0  # m; all the way of all hosts within less is more likely degrees
+SMALL = 10.0  # m; within less it is a room, or more likely kilometers
 
 
 def is_short(run: Run) -> bool:
@@ -136,12 +138,30 @@ def _ways(replayed: Movement) -> Iterator[str]:
                "in m")
     elif 0 < top < SLOWEST:
         yield f"nobody is faster than {top:.3g} m/s (host {replayed.names[legs.host[fastest]]}); times are in s and places in m"
+    elif top and not SLOW <= (typical := _typical(speeds, legs.way)) <= FAST:
+        yield (f"hosts cover half of their way at {'more' if typical > FAST else 'less'} than {typical:.3g} m/s ({3.6 * typical:.3g} km/h); times are in s, "
+               f"not in {'min' if typical > FAST else 'ms'}, and places in m, not in {'cm' if typical > FAST else 'km'}")
     low = np.min([t.points.min(axis=0)[:2] for t in replayed.trajectories], axis=0)
     high = np.max([t.points.max(axis=0)[:2] for t in replayed.trajectories], axis=0)
-    if 0 < (high - low).max() < SMALLEST:
-        yield f"all hosts stay within {(high - low).max():.3g} m; places are in m, not in degrees"
+    yield from within(low, high)
+
+
+def _typical(speeds: np.ndarray, way: np.ndarray) -> float:
+    """The speed (m/s) at which half of all way is covered: what hosts do while they stand, or jump, hardly counts."""
+    order = np.argsort(speeds)
+    covered = np.cumsum(np.where(speeds > 0, way, 0.0)[order])
+    return float(speeds[order][np.searchsorted(covered, covered[-1] / 2)])
+
+
+def within(low: np.ndarray, high: np.ndarray) -> Iterator[str]:
+    """What the corners of all places say of their unit."""
+    size = float((high - low)[:2].max())
+    if 0 < size < SMALLEST:
+        yield f"all hosts stay within {size:.3g} m; places are in m, not in degrees"
     elif may_be_degrees(low, high):
-        yield f"all hosts stay within {(high - low).max():.3g} m, far from 0, 0; places are in m, not in degrees"
+        yield f"all hosts stay within {size:.3g} m, far from 0, 0; places are in m, not in degrees"
+    elif 0 < size < SMALL:
+        yield f"all hosts stay within {size:.3g} m; places are in m, not in km"
 
 
 def may_be_degrees(low: np.ndarray, high: np.ndarray) -> bool:

@@ -212,6 +212,7 @@ ONE_PROBLEM = [
         {"run": "duration = 60\nwindow = [10, 70]"},
         "run.window: found [10, 70]; a span within the run, [0, 60]",
     ),
+    ({"run": "duration = 60\ndeadline = 500"}, "run.deadline: found 500 in a run of 60 s; less than run.duration; both are in s"),
     ({"run": "duration = 60\nwindow = [-1, 7]"}, "run.window: found [-1, 7]; a span within the run, [0, 60]"),
     ({"hosts": 'count = 2\nnames = ["a"]'}, "hosts.count: found 2 together with 1 names; leave hosts.count out"),
     ({"hosts": 'names = ["a", "b", "a"]'}, 'hosts.names: found "a" twice; names that differ'),

@@ -20,7 +20,8 @@ WANT = "[[workload.subscribe]]\nfilter = 'a > 1'\n"
 
 def notes(tmp_path, tail: str = "", run: str = "", hosts: str = "count = 3", mobility: str = WAYPOINTS) -> list[str]:
     path = tmp_path / "odd.toml"
-    path.write_text(f"[run]\nduration = 60\n{run}\n[hosts]\n{hosts}\n{mobility}\n{tail}")
+    length = "" if "duration" in run else "duration = 60"
+    path.write_text(f"[run]\n{length}\n{run}\n[hosts]\n{hosts}\n{mobility}\n{tail}")
     scenario = topologies.load(path)
     runner.check(scenario)
     return runner.notes(scenario)
@@ -37,6 +38,11 @@ ODD = [  # what is odd about it, the key that the note begins with
     ({"run": "window = [0, 60]"}, "run.window: events after 50 s are not measured"),
     ({"run": "warm_up = 20\nwindow = [0, 40]"}, "run.window: it begins at 0 s, before warm_up = 20"),
     ({"run": "window = [30, 30.001]"}, "run.window: from 30 to 30.001 s the generator publishes hardly"),
+    ({"run": "duration = 600\ndeadline = 200"}, "run.deadline: 200 s, which is 3.33 min; it is in s, not in ms"),
+    ({"run": "duration = 600\ngrace = 100"}, "run.grace: 100 s, which is 1.67 min; it is in s, not in ms"),
+    ({"run": "duration = 100000"}, "run.duration: 100000 s, which is 27.8 h"),
+    ({"run": "warm_up = 35"}, "run.warm_up: 35 s of a run of 60 s: less than half"),
+    ({"tail": "[node]\nrto_max = 500"}, "node.rto_max: 500 s in a run of 60 s"),
     ({"run": "grace = 60"}, "run.grace: an event is expected only if its subscriber had subscribed 60 s before it, and none after 50 s is measured"),
     ({"tail": "[workload]\nstart = 48"}, "run.grace: subscribed at 48 s, its events are expected from 5 s"),
     ({"run": "[run.fidelity]\nnodes = 1"}, "run.fidelity.nodes: nothing comes of it"),
@@ -55,8 +61,12 @@ ODD = [  # what is odd about it, the key that the note begins with
      "mobility.positions: all hosts stay within 0.1 m"),
     ({"mobility": WAYPOINTS + "speed = [1000, 2000]"}, "mobility.speed: up to 2000 m/s"),
     ({"mobility": WAYPOINTS + "speed = [0.001, 0.002]"}, "mobility.speed: up to 0.002 m/s"),
+    ({"mobility": WAYPOINTS + "speed = [50, 120]"}, "mobility.speed: up to 120 m/s (432 km/h)"),
     ({"mobility": WAYPOINTS + "pause = [5000, 6000]"}, "mobility.pause: 5000 s and more"),
+    ({"mobility": WAYPOINTS + "pause = [0, 30000]"}, "mobility.pause: up to 30000 s, and the run lasts 60 s"),
     ({"mobility": "[mobility]\narea = [0.3, 0.2]"}, "mobility.area: 0.3 m x 0.2 m"),
+    ({"mobility": "[mobility]\narea = [6, 5]"}, "mobility.area: 6 m x 5 m"),
+    ({"mobility": "[mobility]\npositions = [[0, 0], [0.3, 5], [2, 2]]"}, "mobility.positions: all hosts stay within 5 m; places are in m, not in km"),
     ({"mobility": FAR, "tail": "[[radio.links]]\nfrom = 2\nto = 0\nloss = 0.5"}, "radio.links[0]: hosts 2, 0 are out of range of each other"),
     ({"mobility": FAR, "tail": '[[faults]]\nat = 5\nlink = [0, 2]\naction = "cut"'}, "faults[0]: hosts 0, 2 are out of range of each other"),
     ({"tail": "[workload]\nkinds = 0"}, "workload: nobody subscribes and nothing is published"),
@@ -232,7 +242,7 @@ def test_spread_hosts_begin_one_after_the_other_whoever_drives_them(tmp_path):
 
 
 def test_a_trace_with_more_hosts_or_with_names_that_cannot_be_is_told(tmp_path):
-    (tmp_path / "t.movements").write_text("0 1 1 90 2 2\n0 3 3 90 4 4\n0 3 3 90 5 4\n")
+    (tmp_path / "t.movements").write_text("0 1 1 90 20 20\n0 3 3 90 40 40\n0 3 3 90 50 40\n")
     trace = '[mobility]\ntrace = "t.movements"\n'
     assert any(note.startswith("hosts: the first 2 of the 3 hosts of the trace") for note in notes(tmp_path, hosts="count = 2", mobility=trace))
     assert notes(tmp_path, mobility=trace) == []

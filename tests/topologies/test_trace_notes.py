@@ -47,6 +47,9 @@ def test_times_since_1970_are_said_with_what_shifts_them(tmp_path):
     ("x.movements", "#2D\n0 1 1 7 9 9 7 3 3 60 4 4\n", "start = 7", "have two places at 7 s"),
     ("x.movements", "0 1 1 60 9 9\n0 2 2 60 8 8\n0 1 1 60 9 9\n", "", "1 of 3 hosts are where another one is at all times (the first: host 2, as host 0)"),
     ("x.movements", "0 1 1 10 1 9000 60 2 2\n", "", "moves at 900 m/s"),
+    ("x.movements", "#2D\n0 0 0 1 80 0 2 80 70 9 20 60 20 30 60\n", "", "hosts cover half of their way at more than 70 m/s (252 km/h); times are in s, not in min"),
+    ("x.movements", "#2D\n0 0.1 0.2 9 0.7 0.2 20 1 0.2\n", "", "at less than 0.0667 m/s (0.24 km/h); times are in s, not in ms, and places in m, not in km"),
+    ("x.movements", "0 0 0 60 3 18\n", "", "all hosts stay within 6 m; places are in m, not in km"),
     ("x.movements", "0 100 200 60000 160 200\n", "", "nobody is faster than 0.001 m/s (host 0)"),
     ("x.movements", "0 0 0 60 90 0\n0 9 0 60 9 9\n0 5000 0 60 5000 9\n", "", "host 2 is out of range of everybody throughout the run"),
     ("x.movements", "0 7.09 50.7 60 7.1 50.71\n", "", "not in degrees"),
@@ -116,7 +119,7 @@ def test_who_is_never_heard_is_found_among_many_or_said_not_to_be_looked_for(tmp
     lines = "".join(f"0 {10 * k} 0 1000 {10 * k} 50\n" for k in range(399)) + "0 90000 0 1000 90000 9\n"
     trace = [note for note in _told(tmp_path, "x.movements", lines, duration=900) if "range of" in note]
     assert trace == ["mobility.trace: host 399 is out of range of everybody throughout the run (radio.range = 150 m)"]
-    fast = "".join(f"0 0 {k} 1000 90000 {k}\n" for k in range(400))
+    fast = "".join(f"0 0 {k} 1000 39000 {k}\n" for k in range(400))
     [note] = _told(tmp_path, "x.movements", fast, "[radio]\nrange = 0.01", duration=900)
     assert "400 hosts, of which it would take too long to find out who is ever in range of whom" in note
     link = "[radio]\nrange = 0.01\n" + "".join(f"[[radio.links]]\nfrom = {k}\nto = 399\nloss = 0.5\n" for k in range(399))
@@ -148,5 +151,5 @@ def test_no_note_of_a_trace_is_left_out_for_others(tmp_path):
 @pytest.mark.parametrize(("start", "at", "told"), [(10, 12, True), (10, 9, False), (0, 12, False)])
 def test_times_that_could_be_those_of_the_trace_are_said(tmp_path, start, at, told):
     rest = f'start = {start}\n[[faults]]\nat = {at}\nhost = 0\naction = "crash"\n'
-    found = _told(tmp_path, "x.movements", "0 1 1 60 9 9\n0 2 2 60 8 8\n", rest)
+    found = _told(tmp_path, "x.movements", "0 1 1 60 119 9\n0 2 2 60 118 8\n", rest)
     assert found == ([f"mobility.start: all times of the scenario count from there: at = {at} is {start + at} s of the trace"] if told else [])
