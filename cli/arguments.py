@@ -9,8 +9,9 @@ import argparse
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 from cli.errors import UserError
 
@@ -28,18 +29,27 @@ _SAYINGS = tuple((re.compile(pattern, re.DOTALL), sentence) for pattern, sentenc
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises UserError where argparse would print its usage and leave. `int` and `float` are numbers as people write them."""
+    """Raises UserError where argparse would print its usage and leave. `int` and `float` are numbers as people write them,
+    and an option stands there once, unless it gathers values (action "append")."""
 
     def __init__(self, **options: object) -> None:
         super().__init__(allow_abbrev=False, **options)  # or --all would allow commands
+        self.given: set[str] = set()  # names under which options were given
         self.register("type", int, _whole)
         self.register("type", float, _finite)
+        for action, once in ((None, _StoreOnce), ("store", _StoreOnce), ("store_true", _TrueOnce)):
+            self.register("action", action, once)
 
     def parse_args(self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None) -> argparse.Namespace:
         found, others = self.parse_known_args(args, namespace)
         if others:
             self._refuse(f"found {_shown(others[0])}, {self._strange(others[0])}")
         return found
+
+    def parse_known_args(self, args: Sequence[str] | None = None,  # type: ignore[override]  # as parse_args asks for it
+                         namespace: argparse.Namespace | None = None) -> tuple[argparse.Namespace, list[str]]:
+        self.given.clear()
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> None:
         for pattern, sentence in _SAYINGS:
@@ -57,6 +67,50 @@ class Parser(argparse.ArgumentParser):
         known, word = self._option_string_actions, word.partition("=")[0]
         near = [option for option in known if option.startswith(word) and word != "--"] or get_close_matches(word, known, 1)
         return f"an unknown option; {'did you mean ' + ' or '.join(near) + '?' if near else 'leave it out'}"
+
+
+def _once(action: argparse.Action, parser: argparse.ArgumentParser, option: str | None) -> None:
+    """Refuse an option a second time: the last would win, and nobody would hear of the first."""
+    if option is None or not isinstance(parser, Parser):
+        return
+    if action.dest in parser.given:
+        parser.error(f"{option}: found twice; give it once")
+    parser.given.add(action.dest)
+
+
+class _StoreOnce(argparse._StoreAction):
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: object,
+                 option_string: str | None = None) -> None:
+        _once(self, parser, option_string)
+        super().__call__(parser, namespace, values, option_string)
+
+
+class _TrueOnce(argparse._StoreTrueAction):
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: object,
+                 option_string: str | None = None) -> None:
+        _once(self, parser, option_string)
+        super().__call__(parser, namespace, values, option_string)
+
+
+def number(least: float, most: float, what: str = "a number") -> Callable[[str], float]:
+    """The type of an option that takes a number from `least` to `most`; `what` it is, with its unit."""
+    return _within(_finite, least, most, what)
+
+
+def whole(least: int, most: int, what: str = "a whole number") -> Callable[[str], int]:
+    """Likewise for a whole number."""
+    return _within(_whole, least, most, what)
+
+
+def _within(read: Callable[[str], Any], least: float, most: float, what: str) -> Callable[[str], Any]:
+    span = f"from {least:.15g} to {most:.15g}"
+
+    def convert(text: str) -> Any:
+        if least <= (value := read(text)) <= most:
+            return value
+        raise argparse.ArgumentTypeError(f"found {_shown(text)}; {what}, {span}")
+
+    return convert
 
 
 def _whole(text: str) -> int:

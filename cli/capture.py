@@ -4,6 +4,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from cli.arguments import number
+
 HELP = "write what an interface sees to a pcap file; with --monitor, all that its radio hears"
 
 
@@ -12,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="FILE", required=True, help="the pcap file to make")
     parser.add_argument("--monitor", action="store_true",
                         help="capture everything on the channel, with rates and signals; the radio needs monitor mode")
-    parser.add_argument("--seconds", type=float, metavar="S", help="stop after S seconds (default: at Ctrl-C)")
+    parser.add_argument("--seconds", type=number(0.01, 1e7, "seconds"), metavar="S", help="stop after S seconds (default: at Ctrl-C)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -24,8 +26,8 @@ def run(args: argparse.Namespace) -> int:
     from emulation.records import DiskFull
 
     stop: list[int] = []
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, _: stop.append(number))
+    for sign in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(sign, lambda number, _: stop.append(number))
     try:
         with Monitor(args.interface) if args.monitor else nullcontext(args.interface) as name:
             sniffer = Sniffer(name, args.out)

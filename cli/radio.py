@@ -8,6 +8,8 @@ import argparse
 import os
 from pathlib import Path
 
+from cli.arguments import number, whole
+
 HELP = "put a radio into an ad hoc or mesh network, or restore it"
 PATIENCE = 10.0  # s that one command may take
 
@@ -19,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     network.add_argument("--ibss", metavar="NAME", help="join or start this ad hoc network")
     network.add_argument("--mesh", metavar="NAME",
                          help="join or start this 802.11s mesh; the mesh does not forward")
-    parser.add_argument("--channel", type=int, help="channel, the same at every node, e.g. 1")
+    parser.add_argument("--channel", type=whole(1, 233, "a channel"), help="channel, the same at every node, e.g. 1")
     parser.add_argument("--address", metavar="ADDRESS/LENGTH", action="append", default=[],
                         help="give the interface this IPv4 or IPv6 address; without an IPv4 one it gets a "
                              "link-local one")
@@ -28,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--country", help="set this regulatory domain first, e.g. DE")
     parser.add_argument("--config", type=Path, metavar="FILE",
                         help="node.toml, whose [radio] has all of this")
-    parser.add_argument("--wait", type=float, metavar="S", default=20.0,
+    parser.add_argument("--wait", type=number(0.1, 3600, "seconds"), metavar="S", default=20.0,
                         help="how long the radio may take to join (default: 20)")
     parser.add_argument("--dry-run", action="store_true", help="print the commands without running them")
 

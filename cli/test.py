@@ -12,6 +12,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from cli.arguments import whole
+
 HELP = "run the test suite; other arguments go to pytest"
 PASSES_ON = True
 ROOT = Path(__file__).resolve().parent.parent
@@ -42,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--slow", action="store_true", help="also the long sweeps (marker slow)")
     which.add_argument("--hwsim", action="store_true",
                        help="only real 802.11, in a guest that is built first: minutes, needs root (marker hwsim)")
-    parser.add_argument("--seed", type=int, metavar="N",
+    parser.add_argument("--seed", type=whole(0, 2**32 - 1), metavar="N",
                         help="seed of the tests' order and examples (default: a new one)")
 
 
