@@ -12,7 +12,7 @@ from pyspark import SparkContext
 
 from analysis import records
 from analysis.errors import AnalysisError
-from analysis.portion import COUNTED, KEPT, Piece, gather
+from analysis.portion import COUNTED, KEPT, STEP, Piece, gather
 
 LEAST, MOST = 1 << 20, 32 << 20  # bytes of logs for a task
 
@@ -52,7 +52,7 @@ def ingest(context: SparkContext, logs: Sequence[Path], out: Path, pause: float 
     handed = (context.parallelize(tasks, len(tasks))
               .mapPartitionsWithIndex(lambda part, own: [gather(part, pieces, folder, pause) for pieces in own]).collect()
               if tasks else [])
-    return _put_together(handed, sum(map(_torn, logs)))
+    return _at_seams(_put_together(handed, sum(map(_torn, logs))), handed, pause)
 
 
 def _portions(logs: Sequence[Path], workers: int) -> list[list[Piece]]:
@@ -106,6 +106,30 @@ def _put_together(handed: list[dict[str, pa.Table]], torn: int) -> Ingest:
         int(astray["n"].sum()), _sums(found[found["back"] > 0], "back"),
         {int(node): (int(of["holes"].sum()), float(of["hole"].max())) for node, of in good[good["holes"] > 0].groupby("node")},
         {what: int(n) for what, n in odd.groupby("what")["n"].sum().items()})
+
+
+def _at_seams(found: Ingest, handed: list[dict[str, pa.Table]], pause: float) -> Ingest:
+    """With the steps back and the holes between the last record of one task and the first of the next, of one file."""
+    back, holes = dict(found.back), dict(found.holes)
+    last: dict[bool, dict] = {}  # by `mark`
+    for told in handed:
+        rows = told["seams"].to_pylist() if "seams" in told else []
+        for mark in (False, True):
+            mine = [row for row in rows if row["mark"] == mark]
+            if not mine:
+                continue
+            first, before = mine[0], last.get(mark)
+            last[mark] = mine[-1]
+            if before is None or before["owner"] != first["owner"]:
+                continue
+            since = first["t"] - before["t"]
+            if not mark and since < -STEP:
+                file = records.WORLD if first["owner"] < 0 else f"{first['owner']}.jsonl"
+                back[file] = back.get(file, 0) + 1
+            elif mark and first["traffic"] and since > pause:
+                times, most = holes.get(first["owner"], (0, 0.0))
+                holes[first["owner"]] = times + 1, max(most, since)
+    return found._replace(back=back, holes=holes)
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:

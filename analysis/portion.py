@@ -65,7 +65,7 @@ def gather(part: int, pieces: list[Piece], out: str, pause: float = math.inf) ->
             parsed = records.parse(lines)
             back, before = _steps_back(lines, parsed, before)
             hole, mark = _holes(lines, parsed, mark, pause)
-            for name, table in _handed(lines, parsed, back, hole):
+            for name, table in (*_handed(lines, parsed, back, hole), ("seams", _seam(lines, parsed))):
                 told.setdefault(name, []).append(table)
             for kind, table in parsed.tables.items():
                 if kind not in writers:
@@ -165,6 +165,17 @@ def _holes(lines: Lines, parsed: Parsed, mark: tuple[int, float], pause: float) 
     long = (np.concatenate([[mark[0]], owners[:-1]]) == owners) & reports[rows] & (since > pause)
     hole[rows] = np.where(long, since, 0.0)
     return hole, (int(owners[-1]), float(times[-1]))
+
+
+def _seam(lines: Lines, parsed: Parsed) -> pa.Table:
+    """The first and the last record of a block, and its first and last report (MARKS): `mark`, `owner`, `t` and whether it is
+    a report on `traffic`. A step back or a hole between two tasks is found by them (ingest.py)."""
+    timed = np.flatnonzero(~np.isnan(parsed.t))
+    marks = np.flatnonzero((parsed.kind == MARKS[0]) | (parsed.kind == MARKS[1]))
+    rows = [(mark, at) for mark, found in ((False, timed), (True, marks)) if len(found) for at in (found[0], found[-1])]
+    at = np.array([row for _, row in rows], dtype=np.int64)
+    return pa.table({"mark": pa.array([mark for mark, _ in rows], pa.bool_()), "owner": lines.owner[at], "t": parsed.t[at],
+                     "traffic": pa.array((parsed.kind[at] == MARKS[0]).tolist(), pa.bool_())})
 
 
 def _handed(lines: Lines, parsed: Parsed, back: np.ndarray, hole: np.ndarray) -> Iterator[tuple[str, pa.Table]]:

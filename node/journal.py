@@ -16,7 +16,6 @@ that.
 from __future__ import annotations
 
 import json
-import math
 import os
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -294,9 +293,12 @@ def replay(path: str | Path, say: Callable[[str], object] = lambda sentence: Non
         yield from _done(*before)
 
 
+LATEST = 1e12  # s: of an input; a whole number of JSON may have more digits than a float has
+
+
 def _time(t: object, before: float) -> float:
     """The time of an input, which is not before that of the input ahead of it. Raises JournalError."""
-    if not isinstance(t, int | float) or isinstance(t, bool) or not before <= t < math.inf:
+    if not isinstance(t, int | float) or isinstance(t, bool) or not before <= t < LATEST:
         raise JournalError(f"found t = {str(t)[:40]} after {before:g}; an input has a time, and none before the last one's: lines are "
                            "missing or out of order, so restore the file from a copy")
     return float(t)

@@ -109,3 +109,29 @@ def test_many_tasks_find_what_one_finds(study, tmp_path, monkeypatch):
     pairs = [pd.read_parquet(found.run.tables / "outcomes.parquet").sort_values(["event", "node", "client"], ignore_index=True)
              for found in (one, many)]
     pd.testing.assert_frame_equal(*pairs)
+
+
+def _logs(tmp_path, times):
+    """A file of reports on traffic at these times, and the ends of its lines."""
+    line = ('{{"t":{:.3f},"node":3,"kind":"traffic", "sent":[],"received":[],"dropped":[],'
+            '"datagrams_sent":0,"datagrams_received":0}}\n')
+    (tmp_path / "3.jsonl").write_text("".join(line.format(t) for t in times))
+    return np.cumsum([len(line.format(t)) for t in times]).tolist()
+
+
+@pytest.mark.parametrize(("times", "back", "holes"), [
+    ([1, 2, 3, 50, 51, 52], {}, {3: (1, 47.0)}),
+    ([1, 2, 30, 4, 5, 6], {"3.jsonl": 1}, {3: (1, 28.0)}),
+    ([1, 20, 3, 40, 5, 60], {"3.jsonl": 2}, {3: (3, 55.0)}),
+    ([1, 2, 3, 4, 5, 6], {}, {}),
+])
+def test_a_step_back_and_a_pause_are_found_wherever_the_file_is_cut(tmp_path, times, back, holes):
+    ends = _logs(tmp_path, times)
+    for cuts in ([], [ends[2]], ends[:-1], [ends[1], ends[3]], [ends[2] - 5], [7, 9, ends[2] + 1]):
+        out = tmp_path / f"out-{len(list(tmp_path.iterdir()))}"
+        out.mkdir()
+        edges = [0, *cuts, ends[-1]]
+        handed = [portion.gather(part, [Piece(str(tmp_path / "3.jsonl"), 3, *piece)], str(out), 10.0)
+                  for part, piece in enumerate(zip(edges, edges[1:], strict=False))]
+        found = ingest._at_seams(ingest._put_together(handed, 0), handed, 10.0)
+        assert (found.back, found.holes) == (back, holes), cuts

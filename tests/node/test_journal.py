@@ -103,7 +103,7 @@ def test_a_torn_last_line_is_left_out_and_cut_off_when_the_node_returns(run, tmp
     (lambda lines: b'{"t":1.0,"in":"timer","number":99999}\n', "11: timer 99999 fired"),
     (lambda lines: b"[" * 100_000 + b"\n", "11: not a line"),
     *((lambda lines, t=t: b'{"t":' + t + b',"in":"flush"}\n', "11: found t = ") for t in (
-        b'"1"', b"true", b"null", b"NaN", b"Infinity", b"-5", b"[1]")),
+        b'"1"', b"true", b"null", b"NaN", b"Infinity", b"-5", b"[1]", b"1" + b"0" * 400)),
     (lambda lines: lines[5], "11: found t = .*missing or out of order"),
     (lambda lines: lines[0].replace(b'"epoch":1', b'"epoch":1.0'), "11: node 1 in epoch 1.0"),
     (lambda lines: lines[0].replace(b'"node":1', b'"node":"1"'), "11: node 1 in epoch 1"),

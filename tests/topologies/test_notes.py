@@ -39,7 +39,7 @@ ODD = [  # what is odd about it, the key that the note begins with
     ({"run": "warm_up = 20\nwindow = [0, 40]"}, "run.window: it begins at 0 s, before warm_up = 20"),
     ({"run": "window = [30, 30.001]"}, "run.window: from 30 to 30.001 s the generator publishes hardly"),
     ({"run": "duration = 600\ndeadline = 200"}, "run.deadline: 200 s, which is 3.33 min; it is in s, not in ms"),
-    ({"run": "duration = 600\ngrace = 100"}, "run.grace: 100 s, which is 1.67 min; it is in s, not in ms"),
+    ({"run": "duration = 600\ngrace = 150"}, "run.grace: 150 s, which is 2.5 min; it is in s, not in ms"),
     ({"run": "duration = 100000"}, "run.duration: 100000 s, which is 27.8 h"),
     ({"run": "warm_up = 35"}, "run.warm_up: 35 s of a run of 60 s: less than half"),
     ({"tail": "[node]\nrto_max = 500"}, "node.rto_max: 500 s in a run of 60 s"),
