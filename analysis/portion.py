@@ -85,7 +85,7 @@ def _blocks(pieces: list[Piece]) -> Iterator[Lines]:
     for piece in pieces:
         row = 0
         for chunk in _chunks(piece):
-            found = [line for line in map(bytes.strip, chunk.split(b"\n")) if line]
+            found = [line for raw in chunk.split(b"\n") if (line := raw.strip(b" \t\r"))]  # the white space of JSON, no form feed
             text += found
             where.append((piece, row, len(found)))
             row += len(found)

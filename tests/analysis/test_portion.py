@@ -23,6 +23,7 @@ NO_RECORDS = [
         (b'"neighbor_up"', b"7"), (b'"neighbor_up"', b'"\\ud800"'), (b'"neighbor_up"', b"null"), (b'"epoch":2', b'"epoch":"2"'),
         (b'"epoch":2', b'"epoch":null'), (b',"epoch":2', b""), (b'"neighbor":1', b'"neighbor":-1'),
         (b'"neighbor":1', b'"neighbor":100001'), (b'"epoch":2', b'"epoch":[2]')]),
+    *(sign.encode() + GOOD for sign in ("\x0b", "\x0c", "\x85", "\u2028")), *(GOOD.replace(b",", f",{sign}".encode(), 1) for sign in ("\x0b", "\x0c", "\x85", "\u2028")),
     b'{"t":1,"node":3,"kind":"forwarded","event":"1.1.1","from":null,"to":["1-2.a",null]}',
     b'{"t":1,"node":3,"kind":"forwarded","event":"1.1","from":null,"to":[]}',
     b'{"t":1,"node":3,"kind":"subscribed","client":"a","filter":"","hash":"","constraints":[{"name":"a","op":"=","values":7}]}']
@@ -135,3 +136,10 @@ def test_a_step_back_and_a_pause_are_found_wherever_the_file_is_cut(tmp_path, ti
                   for part, piece in enumerate(zip(edges, edges[1:], strict=False))]
         found = ingest._at_seams(ingest._put_together(handed, 0), handed, 10.0)
         assert (found.back, found.holes) == (back, holes), cuts
+
+
+@pytest.mark.parametrize("sign", ["\x0b", "\x0c", "\x85", "\u2028"])
+def test_what_ends_a_line_for_some_programs_only_is_no_blank(tmp_path, sign):
+    (tmp_path / "3.jsonl").write_bytes(sign.encode() + GOOD + b"\n" + GOOD + sign.encode() + GOOD + b"\n" + GOOD + b"\n")
+    told = portion.gather(0, [Piece(str(tmp_path / "3.jsonl"), 3, 0, 10_000)], str(tmp_path), math.inf)["found"].to_pandas()
+    assert told[told["kind"].isna()]["n"].sum() == 2 and told[told["kind"].eq("neighbor_up")]["n"].sum() == 1
