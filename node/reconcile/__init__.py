@@ -5,10 +5,19 @@ wanted against told (routing/forwarding.py): for each link what should be told i
 the table. A protocol changes only what is held back on a new link and how long the entries of a
 lost link stay; it never touches the hops of local clients.
 
-The protocols build on each other as the paper's figures do: strawman stands alone; timed, notified,
-informed and path each reuse the operations of the one before. All that they keep is keyed by the lost link's
-incarnation (`rid`) or by the new link's, and dies with it, so the same neighbor back within a timer is
-another matter altogether.
+A protocol is one file beside its pseudo-code, a class without a base: strawman, timed, notified, informed, path.
+What several of them do is a noun in a file of its own, which each of them has, and hands what is to be called when
+something comes of it:
+
+    pending      unsubscriptions of lost links that wait                 timed, notified, informed, path
+    flush        FLUSH, behind the subscriptions of a new link                  notified, informed, path
+    old_end      what the end of a lost link tells of it: ACTIVATE                        informed, path
+    new_end      links that are told nothing, or not all, before ACTIVATE or T_s          informed, path
+    words        an ACTIVATE that comes in parts                                 new_end
+    reservation  a broker's turn in one reconfiguration path                                        path
+
+All that they keep is keyed by the lost link's incarnation (`rid`) or by the new link's, and dies with it, so the same
+neighbor back within a timer is another matter altogether.
 
 What a protocol calls are its `Surroundings`, and nothing else.
 """
@@ -27,6 +36,14 @@ Path = tuple[NodeId, ...]
 
 OLD_ENDS = ("old_near", "old_far")
 NEW_ENDS = ("new_near", "new_far")
+ANNOUNCED = 64  # links that are to open
+
+
+class Replacement(NamedTuple):
+    """What a link that is about to open stands for."""
+
+    rid: LinkId
+    path: Path | None
 
 
 class Everything:

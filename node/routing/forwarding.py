@@ -38,7 +38,7 @@ class SubscriptionForwarding(Strategy):
         super().__init__(around)
         self._covering = around.station.config.forwarding == "covering"
         self.holding = Holding()
-        self._dirty: dict[LinkId, Told] = {}
+        self.unsent: dict[LinkId, Told] = {}  # what `flush` sends
         self._rider: LinkId | None = None
         self._ridden: set[LinkId] = set()
         self._turn = 0
@@ -60,7 +60,7 @@ class SubscriptionForwarding(Strategy):
         if not self.holding.holds_everything(link):
             for key, wanted in self.table:
                 if self.is_wanted(link, key):
-                    self._more(link, state, key, wanted)
+                    self.more_wanted(link, state, key, wanted)
             self.flush()
 
     def remove_link(self, link: LinkId, keep: bool = False) -> None:
@@ -69,13 +69,13 @@ class SubscriptionForwarding(Strategy):
         if self.links.pop(link, None) is None:
             return
         self.holding.forget(link)
-        self._dirty.pop(link, None)
+        self.unsent.pop(link, None)
         self._resync.forget(link)
         filters = dict(self.table.filters_of(link))
         if keep:
             self.holding.keep(link, filters)
         for key in filters:
-            self._erase(link, key)
+            self.leave(link, key)
         self.flush()
 
     def release(self, link: LinkId, still: Iterable[FilterHash] = ()) -> None:
@@ -87,7 +87,7 @@ class SubscriptionForwarding(Strategy):
         self.holding.hold(link, still)
         for key in [key for key, _ in self.table] if isinstance(held, Everything) else sorted(held):
             if self.is_wanted(link, key):
-                self._more(link, state, key, self.table.filter(key))
+                self.more_wanted(link, state, key, self.table.filter(key))
         self.flush()
 
     def holds_back(self, link: LinkId) -> bool:
@@ -102,7 +102,7 @@ class SubscriptionForwarding(Strategy):
         for key in self.holding.let_go(lost):
             for link, state in self.links.items():
                 if key in state.filters and not self.is_wanted(link, key):
-                    self._less(link, state, key)
+                    self.less_wanted(link, state, key)
         if flush:
             self.flush()
 
@@ -140,19 +140,19 @@ class SubscriptionForwarding(Strategy):
             return
         for key in list(state.filters):
             if key in state.filters and not self.is_wanted(link, key):
-                self._less(link, state, key)
+                self.less_wanted(link, state, key)
         if self._covering:
             for key, told in list(state.filters.items()):
                 if any(dominates(other, told) for other in state.filters.values()):
                     state.withdraw(key)
-        self._dirty[link] = state
+        self.unsent[link] = state
 
     def erase(self, link: LinkId, keys: Iterable[FilterHash]) -> None:
         """As an UNSUB of these would, without telling anyone yet."""
         assumed = self.holding.assumed_of(link)
         for key in keys:
             if key not in assumed:
-                self._erase(link, key)
+                self.leave(link, key)
         if link in self.links:
             self._resync.changed(link)
 
@@ -182,7 +182,7 @@ class SubscriptionForwarding(Strategy):
         """Whether the far end does not know yet what was assumed of it."""
         return link in self.holding.assumed
 
-    # ---- a FLUSH that rides on subscriptions (node/reconcile/notified.py) -------------------------------
+    # ---- a FLUSH that rides on subscriptions (node/reconcile/flush.py) ----------------------------------
     def begin_ride(self, rid: LinkId) -> None:
         """From here on the last SUB on each link carries the FLUSH of this reconfiguration."""
         self._rider, self._ridden = rid, set()
@@ -199,7 +199,7 @@ class SubscriptionForwarding(Strategy):
         self.flush()
 
     def unsubscribe(self, client: str, key: FilterHash) -> None:
-        self._erase(client, key)
+        self.leave(client, key)
         self.flush()
         if self._recovery is not None and not any(type(hop) is str for hop in self.table.hops_of(key)):
             self._recovery.unsubscribed(key)
@@ -261,9 +261,9 @@ class SubscriptionForwarding(Strategy):
         if before == 0:  # figure 2: the first subscriber
             for link, state in self.links.items():
                 if link != hop:
-                    self._more(link, state, key, wanted)
+                    self.more_wanted(link, state, key, wanted)
         elif before == 1 and only in self.links:  # figure 2: the second
-            self._more(only, self.links[only], key, wanted)
+            self.more_wanted(only, self.links[only], key, wanted)
         return True
 
     def _refuse(self, link: LinkId) -> None:
@@ -272,7 +272,8 @@ class SubscriptionForwarding(Strategy):
             state.refused = True
             self._env.record("refused", what=f"filters over link {link}", limit=MAX_FILTERS_PER_LINK)
 
-    def _erase(self, hop: Hop, key: FilterHash) -> bool:
+    def leave(self, hop: Hop, key: FilterHash) -> bool:
+        """Take an entry out (no flush); False if it was not there."""
         known = self.table.remove(hop, key)
         if known is None:
             return False
@@ -282,11 +283,11 @@ class SubscriptionForwarding(Strategy):
         if not hops:
             for link, state in self.links.items():
                 if link != hop:
-                    self._less(link, state, key)
+                    self.less_wanted(link, state, key)
         elif len(hops) == 1:
             only = next(iter(hops))
             if only in self.links:
-                self._less(only, self.links[only], key)
+                self.less_wanted(only, self.links[only], key)
         return True
 
     def replace(self, link: LinkId, filters: Iterable[Filter]) -> tuple[int, int]:
@@ -294,7 +295,7 @@ class SubscriptionForwarding(Strategy):
         new = {wanted.hash: wanted for wanted in filters}
         assumed = self.holding.assumed_of(link)  # older than what was assumed, like an UNSUB
         gone = [key for key in self.table.filters_of(link) if key not in new and key not in assumed]
-        removed = sum(self._erase(link, key) for key in gone)
+        removed = sum(self.leave(link, key) for key in gone)
         added = sum(self.enter(link, wanted) for wanted in new.values())
         self.flush()
         return added, removed
@@ -304,7 +305,7 @@ class SubscriptionForwarding(Strategy):
         hops = self.table.hops_of(key)
         return len(hops) > (link in hops)
 
-    def _more(self, link: LinkId, state: Told, key: FilterHash, wanted: Filter) -> None:
+    def more_wanted(self, link: LinkId, state: Told, key: FilterHash, wanted: Filter) -> None:
         """The filter became wanted on the link."""
         held = self.holding.back
         if key in state.filters or held and key in held.get(link, ()):
@@ -315,29 +316,29 @@ class SubscriptionForwarding(Strategy):
             for other in [k for k, told in state.filters.items() if dominates(wanted, told)]:
                 state.withdraw(other)
         state.tell(key, wanted)
-        self._dirty[link] = state
+        self.unsent[link] = state
 
-    def _less(self, link: LinkId, state: Told, key: FilterHash) -> None:
+    def less_wanted(self, link: LinkId, state: Told, key: FilterHash) -> None:
         """The filter is no longer wanted on the link."""
         self.holding.no_more_wanted(link, key)
         if key not in state.filters or self.holding.keeps(key):
             return
         gone = state.filters[key]
         state.withdraw(key)
-        self._dirty[link] = state
+        self.unsent[link] = state
         if self._covering:
             for other, wanted in self.table:  # what it stood for must be told now
                 if dominates(gone, wanted) and self.is_wanted(link, other):
-                    self._more(link, state, other, wanted)
+                    self.more_wanted(link, state, other, wanted)
 
     # ---- sending the difference -----------------------------------------------------------------------
     def flush(self) -> None:
         """Send every link its difference: SUB before UNSUB, and equal ones as one message to several."""
-        if not self._dirty:
+        if not self.unsent:
             return
         subs: dict[tuple[FilterHash, ...], tuple[list[LinkId], dict[FilterHash, Filter]]] = {}
         unsubs: dict[tuple[FilterHash, ...], list[LinkId]] = {}
-        for link, state in self._dirty.items():
+        for link, state in self.unsent.items():
             if state.to_sub:
                 keys = tuple(state.to_sub)
                 same = subs.get(keys)
@@ -349,7 +350,7 @@ class SubscriptionForwarding(Strategy):
             if state.to_unsub:
                 unsubs.setdefault(tuple(state.to_unsub), []).append(link)
                 state.to_unsub = {}
-        dirty, self._dirty = self._dirty, {}
+        sent, self.unsent = self.unsent, {}
         for links, filters in subs.values():
             pieces = list(parts(filters.values()))
             for part in pieces[:-1]:
@@ -362,7 +363,7 @@ class SubscriptionForwarding(Strategy):
         for keys, links in unsubs.items():
             for i in range(0, len(keys), MAX_UNSUB):
                 self._channels.send(links, wire.Unsub(keys[i:i + MAX_UNSUB]))
-        for link, state in dirty.items():
+        for link, state in sent.items():
             state.position = self._channels.sent_position(link)
 
 

@@ -33,17 +33,17 @@ class HierarchicalForwarding(SubscriptionForwarding):
             up = link.far_end(self._me) == parent
             for key in [key for key, _ in self.table] if up else list(state.filters):
                 if up and self.is_wanted(link, key):
-                    self._more(link, state, key, self.table.filter(key))
+                    self.more_wanted(link, state, key, self.table.filter(key))
                 elif key in state.filters:
-                    self._less(link, state, key)
+                    self.less_wanted(link, state, key)
         self.flush()
 
     def is_wanted(self, link: LinkId, key: FilterHash) -> bool:
         return link.far_end(self._me) == self._parent and super().is_wanted(link, key)
 
-    def _more(self, link: LinkId, state: Told, key: FilterHash, wanted: Filter) -> None:
+    def more_wanted(self, link: LinkId, state: Told, key: FilterHash, wanted: Filter) -> None:
         if link.far_end(self._me) == self._parent:
-            super()._more(link, state, key, wanted)
+            super().more_wanted(link, state, key, wanted)
 
     def next_hops(self, event: AnyEvent, arrival: LinkId | None) -> tuple[list[LinkId], list[str]]:
         links, clients = self.table.match(event.attributes)

@@ -20,6 +20,7 @@ FILTERS = [parse(text) for text in (
     'x >= 4', 'x = 4', 'x in [4, 9]', '*', 'kind prefix "a"', 'kind in ["a", "b"] and x < 9')]
 EVENTS = [{"kind": kind, "x": x} for kind in "abc" for x in (2, 4, 9)]
 CLIENTS = ("one", "two")
+UNFINISHED = ("pending", "new_end", "reservation")  # nouns of protocols that are empty once all is quiet
 
 
 class History:
@@ -208,7 +209,7 @@ class History:
                 assert far.digest == core.routing.table.digest(link), f"{other} to {node}"
             routing = core.routing
             assert not any(vars(routing.holding).values()), f"left over at {node}"
-            for name in ("_pending", "_waiting", "_tagged", "_course"):
+            for name in UNFINISHED:
                 assert not getattr(core.reconciler, name, None), f"{name} left over at {node}"
 
     def check_events(self):

@@ -1,14 +1,16 @@
 """Each protocol broken in one place, and what notices: the oracle, mostly; where a timer repairs the fault,
 time.
 
-A mutant is the protocol with one method replaced. The oracle has to fail within as many histories as the
-ordinary run tries; a mutant that survives means that the oracle would not see that fault in the real thing.
+A mutant is the protocol with one public operation replaced: of the routing that it steers, of one of its nouns, or what
+it does with a message. The oracle has to fail within as many histories as the ordinary run tries; a mutant that survives
+means that the oracle would not see that fault in the real thing.
 """
 from __future__ import annotations
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
+from node import wire
 from node.reconcile import EVERYTHING
 from node.reconcile.informed import Informed
 from node.reconcile.notified import Notified
@@ -20,127 +22,134 @@ from tests.node import histories
 MUTANTS = {}
 
 
-def mutant(test):
-    """`test(around)` is a protocol in its place that is wrong in one way."""
-    MUTANTS[test.__name__] = test
-    return test
+def on_routing(protocol, method):
+    """The decorated `instead(routing, original, ...)` takes the place of an operation of the routing that the protocol has."""
+    def decorate(instead):
+        def test(around):
+            original = getattr(around.routing, method)
+            setattr(around.routing, method, lambda *some, **named: instead(around.routing, original, *some, **named))
+            return protocol(around)
+        MUTANTS[instead.__name__] = test
+        return instead
+    return decorate
 
 
-@mutant
-class StrawmanThatForgetsLostLinks(Strawman):
-    def lost(self, link):
-        self._routing.remove_link(link, keep=True)
+def mutant(protocol):
+    """The decorated `change(one, routing)` changes the protocol once it is made."""
+    def decorate(change):
+        def test(around):
+            one = protocol(around)
+            change(one, around.routing)
+            return one
+        MUTANTS[change.__name__] = test
+        return change
+    return decorate
 
 
-@mutant
-class TimedThatPurgesALiveLink(Timed):
+def keys(routing):
+    return [key for key, _ in routing.table]
+
+
+@on_routing(Strawman, "remove_link")
+def StrawmanThatForgetsLostLinks(routing, remove_link, link):
+    remove_link(link, keep=True)
+
+
+@on_routing(Timed, "let_go")
+def TimedThatPurgesALiveLink(routing, let_go, lost):
     """Figure 7 to the letter: the timer processes <n, p>, though n has come back and subscribed again."""
-
-    def _process_pending(self, rid, cause):
-        wanted = self._routing.kept(rid)
-        super()._process_pending(rid, cause)
-        for link in self._routing.links:
-            if link[:2] == rid[:2]:
-                self._routing.erase(link, [one.hash for one in wanted])
-        self._routing.flush()
+    wanted = routing.kept(lost)
+    let_go(lost)
+    for link in routing.links:
+        if link[:2] == lost[:2]:
+            routing.erase(link, [one.hash for one in wanted])
+    routing.flush()
 
 
-@mutant
-class TimedThatLosesItsTimers(Timed):
-    def _process_pending(self, rid, cause):
-        self._pending.pop(rid)
+@on_routing(Timed, "let_go")
+def TimedThatLosesItsTimers(routing, let_go, lost):
+    pass
 
 
-@mutant
-class TimedThatTellsANewLinkNothing(Timed):
-    def gained(self, link):
-        self._routing.add_link(link, [key for key, _ in self._routing.table])
+@on_routing(Timed, "add_link")
+def TimedThatTellsANewLinkNothing(routing, add_link, link):
+    add_link(link, keys(routing))
 
 
-@mutant
-class NotifiedThatTakesFlushForUnsubscription(Notified):
+@mutant(Notified)
+def NotifiedThatTakesFlushForUnsubscription(notified, routing):
     """FLUSH makes a node withdraw what its far end wants, in place of what the lost link wanted."""
-
-    def _flush_received(self, link, message):
-        super()._flush_received(link, message)
-        self._routing.erase(link, list(self._routing.table.filters_of(link)))
-        self._routing.flush()
-
-
-@mutant
-class InformedThatSkipsTheTaggedSubscriptions(Informed):
-    def _subscription_timer_expires(self, link):
-        del self._tagged[link]
-        self._routing.holding.release(link)
+    def received(link, message, received=notified.link_messages[wire.Flush]):
+        received(link, message)
+        routing.erase(link, list(routing.table.filters_of(link)))
+        routing.flush()
+    notified.link_messages[wire.Flush] = received
 
 
-@mutant
-class InformedThatWaitsForActivateForEver(Informed):
-    def _await(self, link, replacement, wait):
-        super()._await(link, replacement, wait)
-        self._waiting[link].timer.cancel()
+@on_routing(Informed, "release")
+def InformedThatSkipsTheTaggedSubscriptions(routing, release, link, still=None):
+    if still is None:
+        routing.holding.release(link)
+    else:
+        release(link, still)
 
 
-@mutant
-class InformedThatOpensTheLinkAtActivate(Informed):
+@mutant(Informed)
+def InformedThatWaitsForActivateForEver(informed, routing):
+    def wait(link, *some, wait=informed.new_end.wait):
+        wait(link, *some)
+        informed.new_end.pause(link)
+    informed.new_end.wait = wait
+
+
+@mutant(Informed)
+def InformedThatOpensTheLinkAtActivate(informed, routing):
     """Figure 9 to the letter: the neighbor is added on ACTIVATE, and what it told before is lost."""
+    add_link, activate = routing.add_link, informed.new_end.activate
 
-    def _await(self, link, replacement, wait):
-        add_link, self._routing.add_link = self._routing.add_link, lambda *_: None
-        super()._await(link, replacement, wait)
-        self._routing.add_link = add_link
-
-    def _activate(self, link, only, cause):
-        self._routing.add_link(link, EVERYTHING)
-        super()._activate(link, only, cause)
-
-
-def routing_without(method, instead):
-    """ReconfigurationPath on a routing that does `instead` of one of its operations."""
-    class Mutant(ReconfigurationPath):
-        def __init__(self, around):
-            super().__init__(around)
-            original = getattr(self._routing, method)
-            setattr(self._routing, method, lambda *some, **named: instead(self, original, *some, **named))
-    return Mutant
+    def late(link, *some):
+        if link in informed.new_end:
+            add_link(link, EVERYTHING)
+        activate(link, *some)
+    routing.add_link = lambda link, held=(): held is EVERYTHING or add_link(link, held)
+    informed.new_end.activate = late
 
 
-def lose_the_ignore_table(protocol, assume, link, filters, rid):
+@on_routing(ReconfigurationPath, "assume")
+def PathThatLosesTheIgnoreTable(routing, assume, link, filters, rid):
     assume(link, filters, rid)
-    protocol._routing.holding.assumed.pop(link, None)
+    routing.holding.assumed.pop(link, None)
 
 
-MUTANTS |= {
-    "PathThatLosesTheIgnoreTable": routing_without("assume", lose_the_ignore_table),
-    "PathThatAssumesNothing": routing_without("assume", lambda *_: None),
-    "PathWhoseReceiverWasNotAssumed": routing_without("was_assumed", lambda *_: None),
-    "PathThatNeverCorrects": routing_without("prune", lambda *_: None),
-    "PathThatNeverHearsItsAcknowledgement": routing_without("assured", lambda *_: None),
-}
+for name, method in {"PathThatAssumesNothing": "assume", "PathWhoseReceiverWasNotAssumed": "was_assumed",
+                     "PathThatNeverCorrects": "prune", "PathThatNeverHearsItsAcknowledgement": "assured"}.items():
+    def nothing(routing, original, *some):
+        pass
+    nothing.__name__ = name
+    on_routing(ReconfigurationPath, method)(nothing)
 
 
-@mutant
-class PathThatStopsBeforeStepEight(ReconfigurationPath):
-    def _finish(self, course):
-        super()._finish(course)
-        self._routing.holding.hold(course.new, [key for key, _ in self._routing.table])
+@mutant(ReconfigurationPath)
+def PathThatStopsBeforeStepEight(path, routing):
+    def received(link, message, received=path.link_messages[wire.Flush], release=routing.release):
+        routing.release = lambda link: None
+        received(link, message)
+        routing.release = release
+    path.link_messages[wire.Flush] = received
 
 
-@mutant
-class PathWhoseStrayRecIsDropped(ReconfigurationPath):
+@mutant(ReconfigurationPath)
+def PathWhoseStrayRecIsDropped(path, routing):
     """REC that finds no reservation any more is taken for nonsense."""
+    def received(link, message, received=path.link_messages[wire.Rec]):
+        if path.reservation.course is not None:
+            received(link, message)
+    path.link_messages[wire.Rec] = received
 
-    def _rec_astray(self, link, message):
-        self._station.dropped("unasked")
 
-
-@mutant
-class PathThatLeavesItsNewLinkWaiting(ReconfigurationPath):
-    def _break(self, course, reason, teller):
-        waiting = self._waiting.get(course.new)
-        super()._break(course, reason, teller)
-        if course.new in self._waiting and waiting is not None:
-            self._waiting[course.new].timer.cancel()
+@mutant(ReconfigurationPath)
+def PathThatLeavesItsNewLinkWaiting(path, routing):
+    path.new_end.resume = lambda link: None
 
 
 # The only one that needs a race of three at once, an UNSUB, the REC that it crosses and one filter: some

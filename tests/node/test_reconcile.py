@@ -11,8 +11,9 @@ from node.filters import parse
 from node.reconcile.informed import Informed
 from node.reconcile.notified import Notified
 from node.reconcile.path import ReconfigurationPath
+from node.reconcile.pending import MAX_PENDING
 from node.reconcile.strawman import Strawman
-from node.reconcile.timed import MAX_PENDING, Timed
+from node.reconcile.timed import Timed
 from tests.node.timed_world import LINK, T_REP, TimedWorld
 
 GRAY, BLACK = parse('kind = "gray"'), parse('kind = "black"')
@@ -149,18 +150,20 @@ def test_more_lost_links_than_wait_are_processed_early():
     world.settle()
     for node in range(1, MAX_PENDING + 2):
         world.cut(0, node)
-    assert len(world.cores[0].reconciler._pending) == MAX_PENDING
+    assert len(world.cores[0].reconciler.pending) == MAX_PENDING
     assert len(world.records("unsubscriptions_processed")) == 1
     world.settle()
-    assert not world.cores[0].reconciler._pending
+    assert not world.cores[0].reconciler.pending
 
 
 # ---- notified
-class DropEveryFlush(Notified):
-    """The mutant that no table shows: T_u repairs it."""
-
-    def _flush_received(self, link, message):
-        pass
+def deaf(protocol):
+    """Its FLUSHes get nowhere, so that T_u alone withdraws: no table shows it."""
+    def made(around):
+        one = protocol(around)
+        one.link_messages[wire.Flush] = lambda link, message: None
+        return one
+    return made
 
 
 def flush_is_in_time(reconciler):
@@ -175,7 +178,7 @@ def flush_is_in_time(reconciler):
 
 def test_flush_processes_the_pending_when_the_subscriptions_have_come():
     assert flush_is_in_time(Notified)
-    assert not flush_is_in_time(DropEveryFlush)
+    assert not flush_is_in_time(deaf(Notified))
 
 
 def test_flush_goes_to_every_broker_once():
@@ -319,21 +322,14 @@ def test_activates_of_strangers_are_dropped_and_bounded():
     assert core.drops == ["bad_path"]
     for nonce in range(200):
         handler((1, c), wire.InformedActivate((1, 2, nonce), 0, 2, ()))
-    assert len(core.reconciler._words) <= 64
-
-
-class Deaf(Informed):
-    """Its FLUSHes get nowhere, so that T_u alone withdraws."""
-
-    def _flush_received(self, link, message):
-        pass
+    assert len(core.reconciler.new_end.words) <= 64
 
 
 @pytest.mark.parametrize(("subscription_timer", "extraneous"), [(0.02, 3), (0.15, 0)])
 def test_constraint_1_with_a_t_s_too_short_what_is_extraneous_is_told(subscription_timer, extraneous):
     """T_u + t_prop < T_s + t_rep: figure 20's step."""
     a, b, c, d, s = range(5)
-    world = TimedWorld(5, [(a, b), (b, d), (a, c), (a, s)], Deaf, subscription_timer=subscription_timer)
+    world = TimedWorld(5, [(a, b), (b, d), (a, c), (a, s)], deaf(Informed), subscription_timer=subscription_timer)
     world.subscribe(s, GRAY)
     world.settle()
     world.clear()

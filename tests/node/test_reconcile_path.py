@@ -7,8 +7,9 @@ from node import wire
 from node.filters import parse
 from node.ids import LinkId
 from node.reconcile import crossing
-from node.reconcile.informed import WORDS
-from node.reconcile.path import MAX_ADD, Course, ReconfigurationPath
+from node.reconcile.path import MAX_ADD, ReconfigurationPath
+from node.reconcile.reservation import Course
+from node.reconcile.words import WORDS
 from tests.node import histories
 from tests.node.test_mutations import MUTANTS
 from tests.node.test_reconcile import BLACK, GRAY, A, B, C, D, E, F, G, S, X, figure_6
@@ -135,7 +136,7 @@ def test_a_refused_path_is_done_by_informed_and_both_old_ends_know():
     world = figure_6(ReconfigurationPath)
     other = Course(LinkId(D, S, 77), LinkId(G, S, 78), (S, G, D), 1, 0, world.links[frozenset((S, G))])
     world.run(world.time + T_REP)
-    world.cores[G].reconciler._take_part(other)
+    world.cores[G].reconciler.reservation.take_part(other)
     world.exchange((A, B), C, D)
     world.run(world.time + T_REP + 0.1)
     assert [fields["reason"] for _, fields in world.records("path_refused")] == ["busy"]
@@ -152,7 +153,7 @@ def test_a_refusal_that_comes_before_the_trees_notice_counts():
     tell, world._notify = world._notify, lambda node, name, arguments: (
         held.append((node, name, arguments)) if arguments[-1] == "old_far" else tell(node, name, arguments))
     world.script._notify = world._notify
-    world.cores[A].reconciler._take_part(
+    world.cores[A].reconciler.reservation.take_part(
         Course(LinkId(A, X, 77), LinkId(A, E, 78), (A, E, X), 0, 0, None))
     world.exchange((A, B), C, D)
     world.run(world.time + T_REP + 0.01)
@@ -213,7 +214,7 @@ def test_a_path_that_breaks_anywhere_at_any_time_leaves_no_wrong_table(cut, at):
     world.replace(lost, near, far)
     world.settle()
     world.check()
-    assert not any(core.reconciler._course or core.reconciler._waiting for core in world.cores)
+    assert not any(core.reconciler.reservation or core.reconciler.new_end for core in world.cores)
 
 
 def test_links_of_a_broken_path_exchange_snapshots_once_rec_has_begun():
@@ -253,9 +254,13 @@ def test_what_waits_for_links_that_never_open_is_bounded():
     """Also when parts of an ACTIVATE come while so much waits that its first part has had to make room."""
     world = figure_6(ReconfigurationPath)
     reconciler = world.cores[C].reconciler
-    handler = reconciler.routed_messages[wire.InformedActivate]
-    handler((A, C), wire.InformedActivate((A, B, 1), 0, 2, ()))
+    routed, words = reconciler.routed_messages, reconciler.new_end.words
+    routed[wire.InformedActivate]((A, C), wire.InformedActivate((A, B, 1), 0, 2, ()))
     for nonce in range(2, WORDS + 12):
-        reconciler._fall_back(LinkId.between(A, B, nonce), LinkId.between(C, D, nonce), (A, C, D, B))
-    handler((A, C), wire.InformedActivate((A, B, 1), 1, 2, ()))
-    assert len(reconciler._words) == WORDS and reconciler._words[A, B, 1] == {1: ()}
+        rid, path = LinkId(A, C, nonce), (A, D, C)
+        routed[wire.PathRefused](path, wire.PathRefused(rid))
+        reconciler.replaced(rid, rid, LinkId(C, D, nonce), path, "old_far")
+    routed[wire.InformedActivate]((A, C), wire.InformedActivate((A, B, 1), 1, 2, ()))
+    assert len(words) == WORDS and not words.is_complete(LinkId(A, B, 1))
+    routed[wire.InformedActivate]((A, C), wire.InformedActivate((A, B, 1), 0, 2, ()))
+    assert len(words) == WORDS and words.is_complete(LinkId(A, B, 1))

@@ -9,6 +9,7 @@ import pytest
 
 from node.broker import RECONCILERS
 from node.filters import parse
+from tests.node.histories import UNFINISHED
 from tests.node.radio_world import RadioWorld
 
 FILTERS = [parse(text) for text in ("x > 1", "x > 3", "x > 5", "x = 4", 'kind = "a"', "*", "x in [4, 5]")]
@@ -61,7 +62,7 @@ class Walk:
             for link in routing.links:
                 assert routing.table.filters_of(link) == self.told(link.far_end(node), node)
             assert not any(vars(routing.holding).values())
-            for name in ("_pending", "_waiting", "_tagged", "_course"):
+            for name in UNFINISHED:
                 assert not getattr(reconciler, name, None)
         twice = Counter((record["node"], record["event"]) for record in self.world.of_kind("delivered"))
         assert max(twice.values(), default=1) == 1
@@ -138,7 +139,7 @@ def test_an_old_end_that_is_dead_says_nothing_and_the_new_one_goes_on():
     assert set(causes(world)) & {"timeout", "no_path", "shared"}
     assert len(world.leaders()) == 1
     for broker in world.brokers.values():
-        assert len(broker.routing.table) == 5 and not broker.reconciler._waiting
+        assert len(broker.routing.table) == 5 and not broker.reconciler.new_end
 
 
 def test_what_is_relayed_counts_as_what_it_is():

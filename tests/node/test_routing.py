@@ -266,7 +266,7 @@ def damaged_pair():
     world.settle()
     link = world.links[frozenset((0, 1))]
     routing = world.cores[1].routing
-    routing._erase(link, parse("x = 7").hash)
+    routing.leave(link, parse("x = 7").hash)
     routing.enter(link, parse("y = 1"))
     return world, link
 

@@ -12,7 +12,7 @@ from heapq import heappush
 from typing import NamedTuple, cast
 
 from emulation.studies.overlay.events import PatternTable, Text
-from emulation.studies.overlay.literal import Keeping, KeepingOnTimers, Literal, OnTimers, Staying
+from emulation.studies.overlay.literal import Literal, Staying, on_timers
 from emulation.studies.overlay.network import End, Network, Timer, loses
 from emulation.studies.overlay.parameters import Parameters
 from node import reconcile, recovery, wire
@@ -20,8 +20,7 @@ from node.broker import RECONCILERS, RECOVERIES, STRATEGIES
 from node.config import NodeConfig
 from node.event import AnyEvent
 from node.ids import LinkId, NodeId, Peer
-from node.reconcile import Reconciler
-from node.reconcile.informed import Informed
+from node.reconcile import Reconciler, Routing
 from node.reconcile.strawman import Strawman
 from node.recovery import Recovery
 from node.routes import Route
@@ -57,7 +56,7 @@ class Reading(NamedTuple):
     """The parts that take the place of the node's; None: the node's own."""
 
     routing: type[SubscriptionForwarding] | None = None
-    reconciler: type[Informed] | None = None
+    reconciler: Callable[[reconcile.Surroundings[Routing]], Reconciler] | None = None
 
 
 AS_THE_NODE = Reading()
@@ -65,12 +64,8 @@ AS_THE_NODE = Reading()
 
 def reading(parameters: Parameters) -> Reading:
     """What the figures are read as, where that is not what the node does."""
-    kept = parameters.entries == "kept"
-    routing = (Staying if kept else Literal) if parameters.memory == "none" else None
-    if parameters.protocol != "informed":
-        return Reading(routing)
-    timers = parameters.flush == "none"
-    return Reading(routing, {(True, True): KeepingOnTimers, (True, False): Keeping, (False, True): OnTimers}.get((kept, timers)))
+    literal = Staying if parameters.entries == "kept" else Literal
+    return Reading(literal if parameters.memory == "none" else None, on_timers if parameters.flush == "none" else None)
 
 
 class OutOfBand:

@@ -8,24 +8,26 @@ Receivers pass over both, so tables come out the same and only the count of mess
 open and the node decides otherwise stays the node's: entries belong to a link's incarnation, not to the neighbor.
 
 `entries = "kept"` is another reading of the lost figure 9: the entries of a lost link stay in `subTab` until FLUSH or the
-timer has them processed. Figure 2's rule then does all the rest.
+timer has them processed. Figure 2's rule then does all the rest, and figure 9's P is not empty where an old end is a new
+end too.
 
 `flush = "none"`: informed link activation (figure 9) on its two timers alone.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from node import reconcile, wire
 from node.event import AnyEvent
 from node.filters import Filter
 from node.ids import LinkId
-from node.reconcile import Everything
+from node.reconcile import Everything, Routing
 from node.reconcile.informed import Informed
-from node.reconcile.notified import Replacement
 from node.routing.forwarding import SubscriptionForwarding
 from node.routing.strategy import Surroundings
 from node.routing.table import FilterHash, Hop
 from node.routing.told import Told
+from node.seams import Channels
 
 
 class Literal(SubscriptionForwarding):
@@ -47,7 +49,7 @@ class Literal(SubscriptionForwarding):
         """processUnsubFrom(n, p) for every <n, p> of pending[rId]."""
         for key in self.holding.let_go(lost):
             if self.stays:
-                self._erase(lost, key)
+                self.leave(lost, key)
             else:
                 self._withdraw(key)
         if flush:
@@ -58,12 +60,12 @@ class Literal(SubscriptionForwarding):
         hops = self.table.hops_of(key)
         if not hops:
             for link, state in self.links.items():
-                self._less(link, state, key)
+                self.less_wanted(link, state, key)
         elif len(hops) == 1 and (only := next(iter(hops))) in self.links:
-            self._less(only, self.links[only], key)
+            self.less_wanted(only, self.links[only], key)
 
-    def _erase(self, hop: Hop, key: FilterHash) -> bool:
-        return False if self._moving and self.stays else super()._erase(hop, key)
+    def leave(self, hop: Hop, key: FilterHash) -> bool:
+        return False if self._moving and self.stays else super().leave(hop, key)
 
     # ---- a link comes -------------------------------------------------------------------------------
     def release(self, link: LinkId, still: Iterable[FilterHash] = ()) -> None:
@@ -75,20 +77,20 @@ class Literal(SubscriptionForwarding):
         still = set(still)
         for key in [key for key, _ in self.table] if isinstance(held, Everything) else sorted(held):
             if key not in still and self.is_wanted(link, key):
-                self._more(link, state, key, self.table.filter(key))
+                self.more_wanted(link, state, key, self.table.filter(key))
         self.holding.hold(link, still)
         self.flush()
 
     # ---- what a change of the table makes of it: a message, whatever was told before --------------------
-    def _more(self, link: LinkId, state: Told, key: FilterHash, wanted: Filter) -> None:
+    def more_wanted(self, link: LinkId, state: Told, key: FilterHash, wanted: Filter) -> None:
         if not self._silent(link):
             state.to_sub[key] = wanted
-            self._dirty[link] = state
+            self.unsent[link] = state
 
-    def _less(self, link: LinkId, state: Told, key: FilterHash) -> None:
+    def less_wanted(self, link: LinkId, state: Told, key: FilterHash) -> None:
         if not self._moving and not self._silent(link):
             state.to_unsub[key] = None
-            self._dirty[link] = state
+            self.unsent[link] = state
 
     def _silent(self, link: LinkId) -> bool:
         """Before ACTIVATE the paper's new link is not there."""
@@ -104,26 +106,18 @@ class Staying(Literal):
     stays = True
 
 
-class Keeping(Informed):
-    """Figure 9 where the entries of a lost link are still in the table: the link itself is not counted, and an old end
-    that is a new end too has patterns to hold back."""
+class WithoutFlush:
+    """Channels for figure 9 without its steps 5 and the FLUSH of 6: nobody is told that the subscriptions have come; T_u
+    has to outlast them."""
 
-    def _only(self, rid: LinkId) -> list[FilterHash]:
-        hops_of = self._table.hops_of
-        return [wanted.hash for wanted in self._routing.kept(rid) if set(hops_of(wanted.hash)) <= {rid}]
+    def __init__(self, channels: Channels) -> None:
+        self._channels = channels
+        self.sent_position, self.received_position = channels.sent_position, channels.received_position
 
-    def _activate(self, link: LinkId, only: Iterable[FilterHash], cause: str) -> None:
-        if cause == "shared":
-            only = self._only(self._waiting[link].replacement.rid)
-        super()._activate(link, only, cause)
-
-
-class OnTimers(Informed):
-    """Figure 9 without its steps 5 and the FLUSH of 6."""
-
-    def _send_flush(self, link: LinkId, replacement: Replacement) -> None:
-        """Nobody is told that the subscriptions have come; T_u has to outlast them."""
+    def send(self, links: Sequence[LinkId], message: wire.Message) -> None:
+        if type(message) is not wire.Flush:
+            self._channels.send(links, message)
 
 
-class KeepingOnTimers(OnTimers, Keeping):
-    """Both."""
+def on_timers(around: reconcile.Surroundings[Routing]) -> Informed:
+    return Informed(around._replace(channels=WithoutFlush(around.channels)))
