@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -49,6 +50,8 @@ NOUNS = {"node", "node.airtime", "node.bucket", "node.channel", "node.config", "
 OUTSIDE_WORLD = {"asyncio", "multiprocessing", "select", "selectors", "signal", "socket", "subprocess", "threading",
                  "time", "trio", "datetime", "secrets", "uuid"}
 BEFORE_THE_ENVIRONMENT = {"cli/bootstrap.py", "cli/debian.py", "cli/java.py"}  # run by a bare Python
+SEALED = ("node/reconcile/*.py", "emulation/studies/**/*.py", "tests/node/histories.py", "tests/node/test_mutations.py",
+          "tests/node/test_oracle.py", "tests/node/test_reconcile*.py")
 WITHOUT_CIRCLES = ("cli", "emulation", "mobility")
 LONGEST = 600  # lines
 
@@ -121,8 +124,12 @@ def test_modules_do_not_import_each_other_in_circles(room):
         pytest.fail(" -> ".join(error.args[1]))
 
 
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
 def module_names(room: str) -> dict[str, Path]:
-    return {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in modules(room)}
+    return {module_name(path): path for path in modules(room)}
 
 
 def imported(tree: ast.AST, names: dict[str, Path]) -> set[str]:
@@ -221,6 +228,73 @@ def test_parts_are_constructed_with_what_is_typed():
                     wrong.append(f"{short(path)}:{item.lineno} is given {parameter.arg}: {said or 'anything'}")
             if item.args.vararg or item.args.kwarg:
                 wrong.append(f"{short(path)}:{item.lineno} is given whatever there is")
+    assert not wrong
+
+
+def test_a_reconciler_is_no_other_one_and_imports_none():
+    """What several of them do is in modules of its own."""
+    choices = tomllib.loads((ROOT / "node" / "schema" / "config.toml").read_text())["reconcile"]["choices"]
+    made = {choice["part"].partition(":")[::2] for choice in choices.values()}
+    wrong = []
+    for path in modules("node/reconcile"):
+        tree, own = ast.parse(path.read_text()), module_name(path)
+        wrong += [f"{short(path)} imports {name}" for name in imported(tree, module_names("node")) - {own}
+                  if name in dict(made)]
+        wrong += [f"{short(path)}: {item.name} has a base" for item in ast.walk(tree)
+                  if isinstance(item, ast.ClassDef) and (own, item.name) in made and item.bases]
+    assert len(made) > 4 and not wrong
+
+
+def is_private(name: str) -> bool:
+    """What a NamedTuple has besides is public."""
+    return name.startswith("_") and not name.startswith("__") and name not in {"_", "_asdict", "_fields", "_make", "_replace"}
+
+
+def private_names(found: ast.ClassDef) -> set[str]:
+    """Those that a class defines: its methods, and what is assigned in it."""
+    names = {item.name for item in ast.walk(found) if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)}
+    names |= {item.attr for item in ast.walk(found) if isinstance(item, ast.Attribute) and isinstance(item.ctx, ast.Store)}
+    names |= {item.id for item in ast.walk(found) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)}
+    return set(filter(is_private, names))
+
+
+def classes(path: Path) -> list[ast.ClassDef]:
+    return [item for item in ast.walk(ast.parse(path.read_text())) if isinstance(item, ast.ClassDef)]
+
+
+def private_uses(tree: ast.AST) -> Iterator[ast.Attribute]:
+    yield from (item for item in ast.walk(tree) if isinstance(item, ast.Attribute) and is_private(item.attr))
+
+
+@pytest.mark.parametrize("room", MAY_IMPORT)
+def test_no_module_uses_the_private_names_of_others(room):
+    """`other._name`, where some class of the rooms has that name and none of this module has it."""
+    known = set().union(*(private_names(found) for one in MAY_IMPORT for path in modules(one) for found in classes(path)))
+    wrong = []
+    for path in modules(room):
+        own = set().union(*map(private_names, classes(path)))
+        wrong += [f"{short(path)}:{item.lineno} uses {ast.unparse(item)}" for item in private_uses(ast.parse(path.read_text()))
+                  if item.attr in known - own and ast.unparse(item.value) not in ("self", "cls", "super()")]
+    assert not wrong
+
+
+def test_nothing_private_of_a_base_is_used_or_replaced_by_reconcilers_and_their_variants():
+    """Those of the papers' evaluation and the mutants of the tests: they are other compositions, or replace what is public."""
+    known = {found.name: found for room in MAY_IMPORT for path in modules(room) for found in classes(path)}
+    inside = set().union(*(private_names(found) for path in modules("node/reconcile") for found in classes(path)))
+    wrong = []
+    for path in [path for place in SEALED for path in sorted(ROOT.glob(place))]:
+        for found in classes(path):
+            bases, inherited = [ast.unparse(base).rpartition(".")[2] for base in found.bases], set()
+            for base in bases:  # grows
+                if base in known:
+                    inherited |= private_names(known[base])
+                    bases += [ast.unparse(one).rpartition(".")[2] for one in known[base].bases]
+            names = private_names(found) | {item.attr for item in private_uses(found) if ast.unparse(item.value) in ("self", "super()")}
+            wrong += [f"{short(path)}: {found.name} has {name} of its base" for name in names & inherited]
+        if path.is_relative_to(ROOT / "tests"):
+            wrong += [f"{short(path)}:{item.lineno} uses {ast.unparse(item)}" for item in private_uses(ast.parse(path.read_text()))
+                      if item.attr in inside and "reconciler" in ast.unparse(item.value)]
     assert not wrong
 
 

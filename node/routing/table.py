@@ -51,7 +51,7 @@ class SubscriptionTable:
         self._hops: dict[FilterHash, dict[Hop, None]] = {}  # a dict is a set that keeps its order
         self._of: dict[Hop, dict[FilterHash, Filter]] = {}
         self._digests: dict[Hop, int] = {}
-        self._index = Index()
+        self.index = Index()  # hops by what an event matches
         self._by_filter: Index | None = None  # answers with hashes; made when first asked
 
     def __len__(self) -> int:
@@ -82,7 +82,7 @@ class SubscriptionTable:
         else:
             own[key] = known
             self._digests[hop] ^= digest_of(key)
-        self._index.add(known, hop)
+        self.index.add(known, hop)
         return True
 
     def remove(self, hop: Hop, key: FilterHash) -> Filter | None:
@@ -101,7 +101,7 @@ class SubscriptionTable:
             del self._hops[key], self._filters[key]
             if self._by_filter is not None:
                 self._by_filter.remove(known, key)
-        self._index.remove(known, hop)
+        self.index.remove(known, hop)
         return known
 
     def filters_of(self, hop: Hop) -> Mapping[FilterHash, Filter]:
@@ -131,7 +131,7 @@ class SubscriptionTable:
         """Links and local clients that want an event, each in order and once."""
         links: list[LinkId] = []
         clients: list[str] = []
-        for hop in cast("set[Hop]", self._index.match(attributes)):
+        for hop in cast("set[Hop]", self.index.match(attributes)):
             if type(hop) is LinkId:
                 links.append(hop)
             else:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from node.broker import RECONCILERS
 from node.reconcile.strawman import Strawman
 from tests.node import histories
+from tests.node.test_mutations import MUTANTS
 
 
 class Deferring(Strawman):
@@ -21,16 +22,16 @@ class Deferring(Strawman):
 
     def __init__(self, around):
         super().__init__(around)
-        self._env = around.station.env
+        self.around = around
 
     def lost(self, link):
-        self._routing.remove_link(link, keep=True)
-        self._env.call_later(1.0, lambda: self._routing.let_go(link))
+        self.around.routing.remove_link(link, keep=True)
+        self.around.station.env.call_later(1.0, lambda: self.around.routing.let_go(link))
 
     def gained(self, link):
-        keys = [key for key, _ in self._routing.table]
-        self._routing.add_link(link, keys[:len(keys) // 2])
-        self._env.call_later(1.0, lambda: self._routing.release(link))
+        keys = [key for key, _ in self.around.table]
+        self.around.routing.add_link(link, keys[:len(keys) // 2])
+        self.around.station.env.call_later(1.0, lambda: self.around.routing.release(link))
 
 
 PROTOCOLS = {**RECONCILERS, "deferring": Deferring}
@@ -70,13 +71,11 @@ def test_ten_thousand_histories(protocol, forwarding):
 
 
 def test_a_counter_example_prints_as_a_history_that_replays():
-    class Forgetful(Strawman):
-        def lost(self, link):
-            self._routing.remove_link(link, keep=True)
+    forgetful = MUTANTS["StrawmanThatForgetsLostLinks"]
 
     def fails(history):
         try:
-            histories.run(copy.deepcopy(history), Forgetful)
+            histories.run(copy.deepcopy(history), forgetful)
         except AssertionError as error:
             return error
         return None
@@ -87,7 +86,7 @@ def test_a_counter_example_prints_as_a_history_that_replays():
     shape, _, text = error.__notes__[0].partition("history:\n")
     values = dict(line.split(" = ") for line in shape.splitlines())
     assert len(text.splitlines()) < 40, text
-    again = histories.History(int(values["nodes"]), ast.literal_eval(values["edges"]), Forgetful,
+    again = histories.History(int(values["nodes"]), ast.literal_eval(values["edges"]), forgetful,
                               flush=ast.literal_eval(values["flush"]))
     again.replay(text)
     assert again.text() == text

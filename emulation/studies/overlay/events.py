@@ -78,7 +78,7 @@ class PatternTable(SubscriptionTable):
 
     def __init__(self) -> None:
         super().__init__()
-        self._index = _Nothing()
+        self.index = _Nothing()
         self._masks: dict[FilterHash, int] = {}
         self._bits: dict[Hop, int] = {}  # of hops that have a pattern
         self._meaning: dict[int, tuple[list[LinkId], list[str]]] = {}
@@ -100,7 +100,7 @@ class PatternTable(SubscriptionTable):
             self._masks[key] &= ~self._bits[hop]
             if not self._masks[key]:
                 del self._masks[key]
-            if hop not in self._of:
+            if not self.filters_of(hop):
                 del self._bits[hop]
                 self._meaning.clear()
         return removed
