@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from node import wire
-from node.ids import LinkId, NodeId, Peer
-from node.seams import HopMessages, LinkMessages, TreeNotices, TreeStatus
+from node.ids import LinkId, NodeId
+from node.seams import TreeNotices, TreeStatus
+from node.trees.still import Still
 
 Edge = tuple[NodeId, NodeId]
 Notify = Callable[[NodeId, str, tuple[Any, ...]], None]  # node, notice of the core, its arguments
@@ -160,19 +160,14 @@ class Script:
                 yield near, far
 
 
-class Scripted:
+class Scripted(Still):
     """The tree of one node; all that it hears comes from the script, all that it says are notices."""
 
     def __init__(self, me: NodeId, script: Script, notices: TreeNotices) -> None:
+        super().__init__()
         self._me = me
         self._script = script
         self._notices = notices
-        self.hop_messages: HopMessages = {}
-        self.relayed_messages: HopMessages = {}
-        self.link_messages: LinkMessages = {}
-
-    def start(self) -> None:
-        """The script says what there is."""
 
     def status(self) -> TreeStatus:
         path = [self._me]
@@ -183,24 +178,3 @@ class Scripted:
     def notice(self, name: str, arguments: tuple[Any, ...]) -> None:
         """A notice of the script: lost, gained, replaced, abandoned or tree_changed."""
         getattr(self._notices, name)(*arguments)
-
-    def neighbor_up(self, peer: Peer) -> None:
-        """Who is in range does not matter."""
-
-    def neighbor_down(self, peer: Peer, reason: str) -> None:
-        """Likewise."""
-
-    def suspected(self, peer: Peer) -> None:
-        """Likewise."""
-
-    def hello_received(self, peer: Peer, hello: wire.Hello) -> None:
-        """Likewise."""
-
-    def link_failed(self, link: LinkId, reason: str) -> None:
-        """Links are lost when the script says so."""
-
-    def link_pending(self, link: LinkId) -> bool:
-        return False
-
-    def link_heard(self, link: LinkId) -> None:
-        """No link is pending."""
