@@ -63,7 +63,7 @@ def doubts(attributes: Mapping[str, object]) -> Iterator[str]:
 def _held(word: str, number: str) -> float:
     """A number with a fraction, unless it would become another one. Raises UserError."""
     from cli.errors import UserError
-    from node.filters.language import beyond_doubles
+    from node.schema.numbers import beyond_doubles
 
     if beyond_doubles(number):
         raise UserError(f"{_shown(word)}: a number cannot hold all these digits and would be {float(number)!r}; write that, or a text")

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from decimal import Context, Decimal, InvalidOperation
 from hashlib import blake2s
 from typing import Any
 
@@ -74,22 +73,6 @@ def check_value(value: Any) -> None:
             raise FilterError(f"a bytes value has at most {MAX_VALUE} bytes, not {len(value)}")
     elif kind is not bool:
         raise FilterError(f"a value is text, int, float, bool or bytes, not {kind.__name__}")
-
-
-def beyond_doubles(text: str) -> bool:
-    """Whether a decimal number says more than the nearest double holds: 9007199254740993.0, which would become
-    another number. 0.1 does not, although its double is a little more: as far as it is written, it is that."""
-    held = float(text)
-    if not math.isfinite(held):
-        return False
-    try:
-        written = Decimal(text)
-    except InvalidOperation:  # an exponent beyond all that can be calculated with
-        return True
-    if written == Decimal(repr(held)):
-        return False
-    digits = max(len(written.as_tuple().digits), 1)
-    return written != Context(prec=digits).create_decimal(held)
 
 
 def check_attributes(attributes: Mapping[Any, Any]) -> None:

@@ -25,8 +25,8 @@ from node.filters.language import (
     Filter,
     FilterError,
     Value,
-    beyond_doubles,
 )
+from node.schema.numbers import beyond_doubles
 
 MAX_TEXT = 65536  # characters read
 
