@@ -10,11 +10,11 @@ What several of them do is a noun in a file of its own, which each of them has, 
 something comes of it:
 
     pending      unsubscriptions of lost links that wait                 timed, notified, informed, path
-    flush        FLUSH, behind the subscriptions of a new link                  notified, informed, path
-    old_end      what the end of a lost link tells of it: ACTIVATE                        informed, path
-    new_end      links that are told nothing, or not all, before ACTIVATE or T_s          informed, path
-    words        an ACTIVATE that comes in parts                                 new_end
-    reservation  a broker's turn in one reconfiguration path                                        path
+    flush        FLUSH, behind the subscriptions of a new link           notified, informed, path
+    old_end      what the end of a lost link tells of it: ACTIVATE       informed, path
+    new_end      a link that is told nothing before ACTIVATE, and        informed, path
+                 not all before T_s; has `words`, an ACTIVATE in parts
+    reservation  a broker's turn in one reconfiguration path             path
 
 All that they keep is keyed by the lost link's incarnation (`rid`) or by the new link's, and dies with it, so the same
 neighbor back within a timer is another matter altogether.
