@@ -16,7 +16,7 @@ RECORDED = 2e-6  # s that two times in records may be off each other
 _SETS = {"whole": [], "bin": ["bin"], "reason": ["reason", "detail"], "kind": ["kind"], "node": ["node"],
          "source": ["source"], "hops": ["hops"]}
 _SPREAD = ("whole", "kind", "node", "source")  # those of which latencies are told
-_SUMS = ["delivered", "repeats", "impossible", "early", "recovered", "hops_sum", "latency_sum"]
+_SUMS = ["delivered", "repeats", "impossible", "early", "recovered", "hops_sum"]
 
 
 class Breakdown(NamedTuple):
@@ -25,7 +25,7 @@ class Breakdown(NamedTuple):
     sources also with `percentiles`, the latency's percentiles 0, 1, .. 100 in s (None where nothing was delivered). Only pairs whose hosts
     were up throughout and whose client is not at the publisher's own node, except `classes`."""
 
-    classes: pd.DataFrame  # by `class`: counted, local, node_down; also `mean_hops`, `mean_latency`
+    classes: pd.DataFrame  # by `class`: counted, local, node_down; also `hops_sum`
     bins: pd.DataFrame  # by `bin`, start of the bin in s
     reasons: pd.DataFrame  # lost pairs by `reason`, `detail`
     kinds: pd.DataFrame  # by `kind`
@@ -50,7 +50,7 @@ def count(outcomes: pa.Table, window: tuple[float, float]) -> dict[str, pa.Table
         "impossible": pc.and_(in_time, pc.fill_null(beyond, False)).cast(number),
         "early": pc.fill_null(pc.less(outcomes["latency"], -RECORDED), False).cast(number),
         "recovered": pc.and_(in_time, pc.fill_null(outcomes["recovered"], False)).cast(number),
-        "hops_sum": hops, "latency_sum": outcomes["latency"]})
+        "hops_sum": hops})
     found = {}
     for way, by in _SETS.items():
         keys = ["class", *by]
@@ -77,9 +77,7 @@ def _together(parts: list[pa.Table], keys: list[str], way: str) -> pd.DataFrame:
     if way in _SPREAD:
         taken = [latency.values.drop_null().to_numpy() for latency in table["latency"]]
         found["percentiles"] = [_percentiles([taken[row] for row in group.index]) for _, group in rows]
-    if way == "whole":
-        found["mean_hops"], found["mean_latency"] = (found[name] / found["delivered"] for name in ("hops_sum", "latency_sum"))
-    return found.drop(columns=["hops_sum", "latency_sum"])
+    return found if way == "whole" else found.drop(columns="hops_sum")
 
 
 def _percentiles(latencies: list[np.ndarray]) -> np.ndarray | None:

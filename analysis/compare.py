@@ -21,16 +21,14 @@ import numpy as np
 from scipy import stats
 
 from analysis.errors import AnalysisError
+from analysis.facts import Families
 from analysis.means import check_name
+from analysis.metrics import FORMS, METRICS, Metric
 from analysis.sides import TRACE, Side, differing, sides
-from analysis.summary import CONFIDENCE, METRICS, Estimate, Metric, Summary
+from analysis.summary import CONFIDENCE, Estimate, Summary
 from mobility.wholefile import write_whole
 from topologies.problems import one_line
 
-KEYS = ("expected", "ratio", "bound", "ratio_to_bound", "latency_median", "latency_p95", "latency_p99", "hops_mean",
-        "lost_*", "messages_per_delivery", "bytes_per_delivery", "messages_*", "bytes_*", "airtime_share", "repairs",
-        "seeking_median", "seeking_p95", "outage_count", "outage_noticed", "outage_median", "outage_p95",
-        "outage_prompt", "merges", "elections", "links_gained", "tree_share")
 ALPHA = 1 - CONFIDENCE
 DIFFERS, UNCLEAR, NOISE = "differs", "unclear", "noise"
 EQUAL, CONSTANT, UNTOLD = "equal", "constant", "-"  # no spread to test by; too few runs to test
@@ -91,7 +89,7 @@ class Comparison:
 def compare(left: Sequence[Path | str], right: Sequence[Path | str] = (),
             say: Callable[[str], None] = lambda sentence: None) -> Comparison:
     """Lay runs side by side (how they are parted: analysis.sides.sides). Raises AnalysisError, one line."""
-    needed = [metric.key for metric in METRICS if metric.key in KEYS or metric.key.startswith("lost_")]
+    needed = [metric.key for metric in METRICS if metric.compared and metric.computed.facts is not Families]
     one, other = sides(left, right, needed, say)
     paired = set(one.seeds) == set(other.seeds)
     found = [(metric, one.values(metric.key), other.values(metric.key)) for metric in _metrics(one, other)]
@@ -145,21 +143,10 @@ def _verdict(found: Difference, p: float) -> str:
 
 
 def _metrics(left: Side, right: Side) -> list[Metric]:
-    """What is compared, in the order of KEYS; families of messages and reasons of losses where there are any."""
-    known, out = {metric.key: metric for metric in METRICS}, []
-    for key in KEYS:
-        if not key.endswith("*"):
-            out.append(known[key])
-            continue
-        names = {k: None for side in (left, right) for m in side.members for k in m.numbers if k.startswith(key[:-1])}
-        for name in names:
-            if not key.startswith("lost") and name in known or not any(
-                    value for side in (left, right) for value in side.values(name).values()):
-                continue
-            family = name.removeprefix(key[:-1])
-            out.append(known.get(name) or Metric("Overhead", f"{key[:-2]}, {family}", name,
-                                                 "bytes" if key.startswith("bytes") else "number"))
-    return [m for m in out if left.values(m.key) or right.values(m.key)]
+    """What is compared; families of messages and reasons of losses where there are any."""
+    found = [(metric, [*left.values(metric.key).values(), *right.values(metric.key).values()])
+             for metric in METRICS if metric.compared]
+    return [metric for metric, values in found if (any(values) if metric.shown in ("some", "never") else values)]
 
 
 def _estimate(side: Side, key: str) -> Estimate:
@@ -197,9 +184,6 @@ def _versions(left: Side, right: Side) -> list[str]:
 
 
 # --- the printed table -------------------------------------------------------------------------------------------
-
-_UNITS = {"share": (100, " %"), "bytes": (1, " B"), "rate": (1, " B/s"), "number": (1, ""), "count": (1, "")}
-
 
 def table(found: Comparison) -> str:
     """The comparison as plain text."""
@@ -245,23 +229,19 @@ def _reading(found: Comparison) -> list[str]:
                      "and sharper.")
     for verdict, words in ((DIFFERS, "Not noise"), (UNCLEAR, "Unclear, below 5% alone but not among so many"),
                            (CONSTANT, "The same difference in every run, so nothing to test by")):
-        some = [_named(row.metric) for row in found.rows if row.verdict == verdict]
+        some = [row.metric.name for row in found.rows if row.verdict == verdict]
         if some or verdict == DIFFERS:
             lines.append(f"{words}: {'; '.join(some) or 'nothing'}.")
     noise, equal = (sum(row.verdict == verdict for row in found.rows) for verdict in (NOISE, EQUAL))
     return [*lines, f"Noise, as far as these runs tell: {noise} numbers. Equal in every run: {equal}."]
 
 
-def _named(metric: Metric) -> str:
-    """A label that is understood without the section above it."""
-    bare = metric.section == "Lost" or metric.key.startswith("latency")
-    return f"{metric.section.lower()}, {metric.label}" if bare else metric.label.rstrip(".")
-
-
 def _cells(row: Row, runs: int) -> list[str]:
     """The line of a row; it says when it stands on fewer than `runs`."""
     means = [row.left.mean, row.right.mean]
-    factor, unit = _UNITS.get(row.metric.form) or ((1, " s") if np.nanmax(np.abs(means)) >= 1 else (1000, " ms"))
+    factor, unit, *_ = FORMS[row.metric.form]
+    if row.metric.form == "seconds" and np.nanmax(np.abs(means)) < 1:
+        factor, unit = 1000, " ms"
     d = row.difference
     halves = [row.left.half, row.right.half, *([] if math.isnan(d.low) else [(d.high - d.low) / 2])]
     digits = _digits([h * factor for h in halves if h > 0], [v * factor for v in [*means, d.mean]])
@@ -312,7 +292,7 @@ def _record(row: Row) -> dict[str, object]:
 
     d = row.difference
     return {"section": row.metric.section, "label": row.metric.label, "key": row.metric.key, "form": row.metric.form,
-            "left": plain(row.left.mean), "left_half": half(row.left), "left_runs": row.left.runs,
+            "better": row.metric.better or None, "left": plain(row.left.mean), "left_half": half(row.left), "left_runs": row.left.runs,
             "right": plain(row.right.mean), "right_half": half(row.right), "right_runs": row.right.runs,
             "difference": plain(d.mean), "low": plain(d.low), "high": plain(d.high), "p": plain(d.p),
             "p_holm": plain(row.p), "verdict": "untold" if row.verdict == UNTOLD else row.verdict, "runs": row.runs}

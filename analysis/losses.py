@@ -17,7 +17,16 @@ from analysis.expected import Pair
 from analysis.routes import Hop
 from analysis.run import Rules
 
-REASONS = ("partitioned", "repairing", "stale_route", "overflow", "radio", "node_down", "late", "handoff")
+REASONS = {  # what each says; docs/analysis.md has the rules
+    "partitioned": "no path over space and time led from publisher to subscriber before the deadline",
+    "repairing": "there was no path in the tree, or a link of it broke",
+    "stale_route": "a node on the way did not know where to send the event",
+    "overflow": "a queue on the way was full, or the client read too slowly",
+    "radio": "sent over a link and not received",
+    "node_down": "the publisher's host went down before the deadline",
+    "late": "delivered after the deadline",
+    "handoff": "a client that roams had no broker, or moved too soon",
+}
 # The node's word when it gives an event up on its way over a link, in `event_dropped`.
 DROPS = {
     "overflow": ("overflow", "a queue on the way was full"),

@@ -8,7 +8,8 @@ import math
 from pathlib import Path
 
 from analysis.errors import AnalysisError
-from analysis.summary import CONFIDENCE, METRICS, Metric, Summary
+from analysis.metrics import METRICS, Metric
+from analysis.summary import CONFIDENCE, Summary
 from mobility.wholefile import check_place, write_whole
 
 FORMATS = (".json", ".csv")
@@ -37,10 +38,7 @@ def write(summary: Summary, path: Path) -> None:
 
 
 def _metrics(summary: Summary) -> list[Metric]:
-    """Those of the table, then what else is counted (totals that the report names)."""
-    known = {metric.key for metric in METRICS}
-    return [m for m in METRICS if m.key in summary] + \
-        [Metric("Totals", key.replace("_", " "), key, "count") for key in summary if key not in known]
+    return [metric for metric in METRICS if metric.key in summary]
 
 
 def _row(summary: Summary, metric: Metric) -> dict[str, object]:
@@ -48,7 +46,7 @@ def _row(summary: Summary, metric: Metric) -> dict[str, object]:
     low, high = estimate.interval(metric.form)
     several = estimate.runs > 1
     return {"section": metric.section, "label": metric.label, "key": metric.key, "form": metric.form,
-            "mean": _plain(estimate.mean), "half_width": estimate.half if several else None,
+            "better": metric.better or None, "mean": _plain(estimate.mean), "half_width": estimate.half if several else None,
             "low": low if several else None, "high": high if several else None, "n": estimate.runs}
 
 

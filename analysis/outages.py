@@ -13,27 +13,13 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from analysis.facts import Waits
 from analysis.intervals import meet
 
 WAITED = ["joined", "parted", "ended"]  # outcomes of outages whose ends the radio still connected
 PROMPT = 2.0  # s within which a repair is meant to be over
 COLUMNS = ["link", "i", "j", "lost", "noticed", "seconds", "outcome"]
 _RISE, _FALL, _BREAK = range(3)  # the order of what happens in one instant: intervals are closed
-
-
-class Waits(NamedTuple):
-    """Of the outages whose ends the radio still connected. Seconds; nan where there are none, `median` and `p95`
-    also where too many were cut short to tell."""
-
-    count: int
-    median: float
-    p95: float
-    worst: float  # the longest seen, cut short or not
-    prompt: float  # share over within PROMPT
-    noticed: float  # median from the loss until the first end closed its link
-    cut_short: int  # of `count`, those that did not end in one tree
-    apart: int  # not in `count`: the ends were not connected by radio either
-    returned: int  # not in `count`: the radio came back before anyone closed the link
 
 
 def outages(tree_links: pd.DataFrame, contacts: pd.DataFrame, lives: pd.DataFrame, end: float) -> pd.DataFrame:

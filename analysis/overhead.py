@@ -49,6 +49,13 @@ def normalized(sent: pd.DataFrame, misrouted: int) -> pd.Series:
     return pd.Series([cost(row) for row in sent.itertuples()], index=sent.index, dtype=float)
 
 
+def cost(sent: pd.DataFrame, treeless: bool) -> float:
+    """The normalized cost of a run, from `by_type` with its column `cost`; nan without a tree, or when nothing was sent
+    that the table weighs."""
+    weighed = sent[sent["type"].isin(weights())]
+    return float(weighed["cost"].sum(skipna=False)) if len(weighed) and not treeless else np.nan
+
+
 def totals(sums: dict[str, pd.DataFrame]) -> dict[str, float]:
     """Datagrams sent and received by nodes, datagrams dropped, and what the medium carried (airtime in s).
 

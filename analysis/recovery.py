@@ -4,13 +4,11 @@ costa-epidemic-reliability. A node records `event_recovered` when an answer brin
 """
 from __future__ import annotations
 
-import math
-
 import pandas as pd
 
+from analysis.facts import Recovery
+
 FAMILY = "recovery"  # of gossip, requests, answers and counters (node/schema/messages.toml); tags count to the events
-KEYS = ("recovered_events", "recovered_in_time", "recovered_from_source", "recovered_rounds", "recovered_median",
-        "recovered_p95", "recovery_share")
 
 
 def recoveries(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -20,19 +18,11 @@ def recoveries(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     return found.sort_values(["t", "node", "event"], ignore_index=True)
 
 
-def numbers(found: pd.DataFrame, sent: pd.DataFrame, in_time: int) -> dict[str, float]:
-    """The headline numbers; nan in a run without recovery. `sent`: overhead.by_type; `in_time`: of the counted
-    deliveries those that a recovery made in time."""
+def facts(found: pd.DataFrame, sent: pd.DataFrame, in_time: int) -> Recovery | None:
+    """None for a run without recovery. `sent`: overhead.by_type; `in_time`: of the expected pairs those that a recovery
+    delivered in time."""
     spent = int(sent.loc[sent["family"] == FAMILY, "bytes"].sum())
-    if not len(found) and not spent:
-        return dict.fromkeys(KEYS, math.nan)
-    some = len(found) > 0
-    return dict(zip(KEYS, (
-        len(found), in_time,
-        float((found["giver"] == found["source"]).mean()) if some else math.nan,
-        float(found["rounds"].mean()) if some else math.nan,
-        *(float(found["seconds"].quantile(q)) if some else math.nan for q in (0.5, 0.95)),
-        spent / int(sent["bytes"].sum()) if spent else 0.0)))
+    return Recovery(found, in_time, spent, int(sent["bytes"].sum())) if len(found) or spent else None
 
 
 def by_giver(found: pd.DataFrame, most: int = 10) -> list[dict]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import numpy as np
@@ -11,10 +12,12 @@ import pandas as pd
 
 from analysis import codes, figures, recovery, roaming, setting
 from analysis.errors import AnalysisError
+from analysis.facts import Sent, share
+from analysis.metrics import METRICS, numbers
 from analysis.outages import WAITED, survival
 from analysis.playback import playback
-from analysis.study import Study, share
-from analysis.summary import Summary, seconds
+from analysis.study import Study, delivered
+from analysis.summary import Summary, one, seconds
 from mobility.wholefile import write_whole
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -34,14 +37,16 @@ def write(whole: Study, summary: Summary) -> Path:
                                      trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"percent": _percent, "time": _time, "number": _number}
     sections, more = setting.scenario(whole.run)
+    n = whole.numbers
     text = environment.get_template("report.html").render(
         run=whole.run, headline=setting.headline(whole.run), facts=setting.facts(whole.run), sections=sections,
-        lines_left_out=more, summary=summary, n=whole.numbers, charts=_charts(whole), outcome=_outcome(whole),
+        lines_left_out=more, summary=summary, n=n, v={metric.key: _text(n[metric.key], metric.form) for metric in METRICS if metric.key in n},
+        name={metric.key: metric.name.capitalize() for metric in METRICS}, charts=_charts(whole), outcome=_outcome(whole),
         fidelity=_flat(whole.run.manifest.get("fidelity")), violations=whole.violations, losses=_losses(whole),
-        sent=_sent(whole), repairs=whole.repairs.to_dict("records"), lost_links=whole.links["lost"],
-        event_kinds=_groups(whole.parts.kinds, "kind"), nodes=_hosts(whole, whole.parts.nodes, "node"),
+        sent=_sent(whole), repairs=whole.repairs.to_dict("records"), lost_links=whole.links.lost,
+        event_kinds=_groups(whole, whole.parts.kinds, "kind"), nodes=_hosts(whole, whole.parts.nodes, "node"),
         sources=_hosts(whole, whole.parts.sources, "source"), drops=whole.drops.to_dict("records"), codes=codes,
-        traffic=whole.traffic, givers=recovery.by_giver(whole.recoveries), moves=[] if whole.moves is None else roaming.by_speed(whole.moves), bin_width=whole.parts.bin_width, not_a_number=math.nan, left_out=left_out, has_map=bool(data["ways"]),
+        traffic=whole.traffic, givers=recovery.by_giver(whole.recoveries), moves=[] if whole.moves is None else roaming.by_speed(whole.moves), bin_width=whole.parts.bin_width, left_out=left_out, has_map=bool(data["ways"]),
         data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
         style=(_TEMPLATES / "report.css").read_text(), script=(_TEMPLATES / "map.js").read_text())
     path = whole.run.path / "report.html"
@@ -124,29 +129,27 @@ def _losses(whole: Study) -> list[dict]:
 
 def _sent(whole: Study) -> dict[str, list[dict]]:
     """Overhead per type and per family, with what a delivery costs."""
-    remote, span = whole.deliveries["remote"], whole.run.ended
+    span = whole.run.ended
 
-    def rows(frame: pd.DataFrame, name: str) -> list[dict]:
-        return [{"name": r[name], "family": r.get("family", ""), "messages": int(r["messages"]), "bytes": int(r["bytes"]),
-                 "messages_per_delivery": share(r["messages"], remote), "bytes_per_delivery": share(r["bytes"], remote),
-                 "bytes_per_second": share(r["bytes"], span), "cost": r["cost"]} for r in frame.to_dict("records")]
+    def rows(frame: pd.DataFrame, name: str) -> list[dict[str, Any]]:
+        return [{**numbers(Sent(whole.deliveries["remote"], int(r["messages"]), int(r["bytes"]), len(whole.run.hosts), span)),
+                 "name": r[name], "family": r.get("family", ""), "bytes_per_second": share(r["bytes"], span), "cost": r["cost"]}
+                for r in frame.to_dict("records")]
 
     families = (whole.sent.groupby("family", as_index=False)[["messages", "bytes", "cost"]].sum(min_count=1)
                 .sort_values("bytes", ascending=False))
     return {"types": rows(whole.sent, "type"), "families": rows(families, "family")}
 
 
-def _groups(frame: pd.DataFrame, key: str) -> list[dict]:
-    return [{"name": row[key], "expected": int(row["expected"]), "delivered": int(row["delivered"]),
-             "ratio": share(row["delivered"], row["expected"]), "bound": share(row["reachable"], row["expected"]),
-             "latency": row["percentiles"][50] if row["percentiles"] is not None else math.nan}
+def _groups(whole: Study, frame: pd.DataFrame, key: str) -> list[dict[str, Any]]:
+    return [{**numbers(delivered(row, whole.run.radio_known)), "name": row[key]}
             for row in frame.to_dict("records") if row[key] is not None and row[key] == row[key]]
 
 
 def _hosts(whole: Study, frame: pd.DataFrame, key: str) -> list[dict]:
     names = whole.run.hosts
     return [{**row, "name": names.get(int(row["name"]), int(row["name"]))}
-            for row in _groups(frame, key)]
+            for row in _groups(whole, frame, key)]
 
 
 def _percent(x: float) -> str:
@@ -157,6 +160,11 @@ def _time(x: float) -> str:
     if x is None or math.isnan(x):
         return "–"
     return seconds(x).replace(" ", "\u00a0")
+
+
+def _text(x: float, form: str) -> str:
+    """A metric as the page shows it."""
+    return "–" if math.isnan(x) else one(x, form).replace(" ", "\u00a0")
 
 
 def _number(x: float, digits: int = 0) -> str:

@@ -6,13 +6,14 @@ client only; it stands in the scenario's `workload.roam`, and everywhere else by
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 import mobility
+from analysis.facts import Roaming
 from analysis.run import Run
 
 # Messages of a move; ALIVE, SERVED, events and what they cost the routing (SUB, UNSUB) are not among them.
@@ -95,22 +96,12 @@ def moves(run: Run, tables: dict[str, pd.DataFrame], attached: pd.DataFrame, cam
         "device", "broker", "at", "moved", "away", "speed", "let_in", "waited", "first", "fetched", "duplicates"]]
 
 
-def numbers(found: pd.DataFrame | None, sent: pd.DataFrame, counts: dict[str, int]) -> dict[str, float]:
-    """The headline numbers of `moves`; all nan where no client roams. `counts`: records by kind."""
+def facts(found: pd.DataFrame | None, sent: pd.DataFrame, counts: Mapping[str, int]) -> Roaming | None:
+    """`found`: `moves`; None where no client roams. `sent`: overhead.by_type; `counts`: records by kind."""
     if found is None or found.empty:
-        return dict.fromkeys(KEYS, math.nan)
-    moved = found[found["moved"]]
-    control = float(sent.loc[sent["type"].isin(CONTROL), "messages"].sum())
-    dropped = counts.get("buffer_dropped", 0) + counts.get("publication_dropped", 0)
-    return {"roam_attachments": len(found), "roam_moves": len(moved), "roam_away": float(found["away"].median()),
-            "roam_let_in": float(moved["let_in"].median()), "roam_waited": int(found["waited"].sum()),
-            "roam_first": float(moved["first"].median()), "roam_first_p95": float(moved["first"].quantile(0.95)),
-            "roam_fetched": float(moved["fetched"].mean()), "roam_duplicates": float(moved["duplicates"].mean()),
-            "roam_control": control / len(found), "roam_dropped": dropped}
-
-
-KEYS = ("roam_attachments", "roam_moves", "roam_away", "roam_let_in", "roam_waited", "roam_first", "roam_first_p95",
-        "roam_fetched", "roam_duplicates", "roam_control", "roam_dropped")
+        return None
+    control = int(sent.loc[sent["type"].isin(CONTROL), "messages"].sum())
+    return Roaming(found, control, counts.get("buffer_dropped", 0) + counts.get("publication_dropped", 0))
 
 
 def by_speed(found: pd.DataFrame) -> list[dict[str, object]]:

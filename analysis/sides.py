@@ -10,12 +10,14 @@ import gzip
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from analysis import RULES
+from analysis import RULES, metrics
 from analysis.errors import AnalysisError
+from analysis.facts import Families, Sent
+from analysis.metrics import FAMILIES
 from analysis.run import Run, read
 
 SETTINGS = ("run.world", "node.", "netns.")  # keys that a comparison may be about
@@ -30,7 +32,7 @@ class Member:
 
     run: Run
     keys: dict[str, object] = field(repr=False)  # the scenario's values by dotted key
-    numbers: dict[str, float] = field(repr=False)  # analysis.summary.METRICS by key, and those of families
+    numbers: dict[str, float] = field(repr=False)  # metrics by key
     window: tuple[float, float]  # s: as it was measured
     correct: bool
     notes: tuple[str, ...]
@@ -200,7 +202,7 @@ def _member(run: Run, needed: Sequence[str], say: Callable[[str], None]) -> Memb
         if found is None:
             raise AnalysisError(f"{run.path / 'summary.json'}: the analysis left no numbers there that can be read")
     numbers = {k: math.nan if v is None else float(v) for k, v in found["numbers"].items()}
-    numbers |= dict(_by_family(run, numbers.get("deliveries", 0)))
+    numbers |= metrics.numbers(_families(run, numbers.get("deliveries", 0)))
     window = (float(found["window"][0]), float(found["window"][1]))
     return Member(run, flat(run.scenario), numbers, window, bool(found["correct"]), tuple(map(str, found["notes"])))
 
@@ -220,14 +222,14 @@ def _summary(run: Run, needed: Sequence[str]) -> dict | None:
     return found if whole and not gone_on and run.tables.is_dir() else None
 
 
-def _by_family(run: Run, deliveries: float) -> Iterator[tuple[str, float]]:
-    """Messages and bytes per delivery by family of messages, from the table that the analysis wrote."""
+def _families(run: Run, deliveries: float) -> Families:
+    """What was sent by family of messages, from the table that the analysis wrote."""
     from pyarrow import Table, compute, parquet
     from pyarrow.fs import LocalFileSystem
 
     from analysis.overhead import families
     known = families()
-    sent = dict.fromkeys([*known.values(), "other"], (0, 0))
+    sent = dict.fromkeys(FAMILIES, (0, 0))
     path = run.tables / "traffic.parquet"
     if path.exists():  # a kind of record that was never met has no table
         lines = compute.list_flatten(parquet.read_table(str(path.resolve()), columns=["sent"], partitioning=None,
@@ -236,9 +238,9 @@ def _by_family(run: Run, deliveries: float) -> Iterator[tuple[str, float]]:
         for row in by_type.to_pylist():
             messages, size = sent[family := known.get(row["type"], "other")]
             sent[family] = (messages + row["messages_sum"], size + row["bytes_sum"])
-    for family, (messages, size) in sent.items():
-        yield f"messages_{family}", messages / deliveries if deliveries else math.nan
-        yield f"bytes_{family}", size / deliveries if deliveries else math.nan
+    hosts = len(run.hosts) - len(run.silent)
+    return Families({family: Sent(deliveries, messages, size, hosts, run.ended)
+                     for family, (messages, size) in sent.items()})
 
 
 def _labels(left: dict[str, object], right: dict[str, object]) -> tuple[str, str]:

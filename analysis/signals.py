@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark import SparkContext
 
+from analysis.facts import Signals
 from analysis.run import Run
 from node.schema import header
 
@@ -120,19 +121,12 @@ def broken_off(found: Heard, ended: float = math.inf) -> list[str]:
                     for host, (first, last) in sorted(found.spans.items()) if first > ended + ASTRAY or last < -ASTRAY]
 
 
-def strength(found: Heard | None) -> dict[str, float]:
-    """For the summary: the median signal of what was received and that of its weakest twentieth, dBm; nan without any."""
+def facts(found: Heard | None) -> Signals | None:
+    """None where no capture tells signals."""
     if found is None or not found.levels:
-        return {"signal_median": math.nan, "signal_weak": math.nan}
+        return None
     levels = sorted(found.levels)
-    frames = np.cumsum([found.levels[level] for level in levels])
-
-    def percentile(share: float) -> float:
-        place = share * (frames[-1] - 1)
-        low, high = (levels[np.searchsorted(frames, at, side="right")] for at in (math.floor(place), math.ceil(place)))
-        return float(low + (high - low) * (place % 1))
-
-    return {"signal_median": percentile(0.5), "signal_weak": percentile(0.05)}
+    return Signals(np.repeat(np.array(levels, dtype=np.int16), [found.levels[level] for level in levels]))
 
 
 def _began(manifest: dict) -> float | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 import math
 import shutil
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 from pyspark import SparkContext
 
@@ -18,12 +20,13 @@ from analysis import (
     incidents,
     intervals,
     lives,
-    losses,
+    metrics,
     outages,
     overhead,
     portion,
     recovery,
     roaming,
+    signals,
     tree,
     unrecorded,
 )
@@ -34,12 +37,28 @@ from analysis.correctness import Ends
 from analysis.devices import Attached
 from analysis.errors import AnalysisError
 from analysis.expected import Wishes
+from analysis.facts import (
+    Beside,
+    Breaches,
+    Cost,
+    Delivered,
+    Lost,
+    Recovery,
+    Repairs,
+    Roaming,
+    Sent,
+    Shape,
+    Signals,
+    Tree,
+    Waits,
+)
 from analysis.ingest import Ingest, ingest
 from analysis.judge import Known
 from analysis.routes import Forest
 from analysis.run import Run, settle, some
-from analysis.signals import broken_off, captured, signals, strength
-from analysis.weights import weights
+
+# kinds of facts that a run may lack; their metrics are nan then
+MAY_LACK = (Signals, Roaming, Recovery, Repairs, Tree, Waits, Shape)
 
 
 @dataclass
@@ -55,9 +74,9 @@ class Study:
     drops: pd.DataFrame  # overhead.drops
     traffic: dict[str, float]  # overhead.totals
     repairs: pd.DataFrame  # tree.repairs
-    seeking_times: object  # tree.seeking_times
+    seeking_times: np.ndarray  # tree.seeking_times
     outages: pd.DataFrame  # outages.outages
-    links: dict[str, object]  # tree.link_changes
+    links: tree.LinkChanges
     shape: pd.DataFrame  # tree.over_time
     deliveries: dict[str, int]  # in the whole run: remote, local, duplicates
     lives: pd.DataFrame
@@ -65,18 +84,16 @@ class Study:
     tree_links: pd.DataFrame
     standings: pd.DataFrame  # tree_state: t, node, leader, seeking
     moves: pd.DataFrame | None  # roaming.moves; None where no client roams
-    roaming: dict[str, float]  # roaming.numbers
     recoveries: pd.DataFrame  # recovery.recoveries
-    signals: dict[str, float]  # signals.strength
+    heard: signals.Heard | None  # by radios; None where no capture tells
     unrecorded: pd.DataFrame  # unrecorded.unrecorded
     odd: dict[str, object]  # _odd
     notes: list[str]
 
     @property
     def numbers(self) -> dict[str, float]:
-        """The headline numbers by key (summary.METRICS); nan where there is nothing to divide."""
-        return {**_delivery_numbers(self), **_overhead_numbers(self), **_tree_numbers(self), **self.signals, **self.roaming,
-                **recovery.numbers(self.recoveries, self.sent, int(_class(self.parts, "counted")["recovered"]))}
+        """The headline numbers by key (metrics.METRICS); nan where there is nothing to divide."""
+        return metrics.numbers(*_facts(self), unknown=MAY_LACK)
 
 
 def study(context: SparkContext, run: Run) -> Study:
@@ -128,7 +145,7 @@ def _studied(context: SparkContext, run: Run, folder: Path) -> Study:
     sent["cost"] = overhead.normalized(sent, sums["misrouted"])
     moves = None if attached is None else roaming.moves(run, tables, attached, pd.DataFrame(
         {"first": [first for first, _ in came.values()], "duplicates": [again for _, again in came.values()]}, index=list(came)))
-    strengths, unread = _signals(context, run, folder)
+    heard, unread = _signals(context, run, folder)
     whole = Study(
         run=run, ingest=found, parts=breakdown([one.parts for one in judged], run.window),
         violations=correctness.violations(one.breaches for one in judged), sent=sent,
@@ -137,7 +154,7 @@ def _studied(context: SparkContext, run: Run, folder: Path) -> Study:
         outages=waits, links=tree.link_changes(tables), shape=shape,
         deliveries={"remote": sums["remote"], "local": sums["local"], "duplicates": found.counts.get("duplicate", 0)},
         lives=spans.lives, contacts=spans.contacts, tree_links=spans.tree_links, standings=_standings(tables), moves=moves,
-        roaming=roaming.numbers(moves, sent, found.counts), recoveries=recovery.recoveries(tables), signals=strengths,
+        recoveries=recovery.recoveries(tables), heard=heard,
         unrecorded=unrecorded.unrecorded(named), odd=_odd(tables, sums), notes=[])
     _keep(whole.outages, folder, "outages")
     if moves is not None:
@@ -187,13 +204,13 @@ def _brokers(run: Run, lives: pd.DataFrame, contacts: pd.DataFrame,
             contacts[~contacts["i"].isin(devices) & ~contacts["j"].isin(devices)])
 
 
-def _signals(context: SparkContext, run: Run, folder: Path) -> tuple[dict[str, float], list[str]]:
-    """Write the table of signals where captures have any; what the summary says of them, and notes on what was not read."""
-    captures, notes = captured(run)
+def _signals(context: SparkContext, run: Run, folder: Path) -> tuple[signals.Heard | None, list[str]]:
+    """Write the table of signals where captures have any; what they told, and notes on what was not read."""
+    captures, notes = signals.captured(run)
     if not captures:
-        return strength(None), notes
-    found = signals(context, run, captures, folder)
-    return strength(found), [*notes, *broken_off(found, run.ended)]
+        return None, notes
+    found = signals.signals(context, run, captures, folder)
+    return found, [*notes, *signals.broken_off(found, run.ended)]
 
 
 def _standings(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -305,69 +322,42 @@ def _apart(whole: Study) -> list[str]:
 def _class(parts: Breakdown, name: str) -> dict:
     rows = parts.classes[parts.classes["class"] == name]
     empty = {"expected": 0, "delivered": 0, "reachable": 0, "repeats": 0, "impossible": 0, "recovered": 0, "early": 0,
-             "mean_hops": math.nan, "mean_latency": math.nan, "percentiles": None}
+             "hops_sum": math.nan, "percentiles": None}
     return rows.iloc[0].to_dict() if len(rows) else empty
 
 
-def share(part: float, whole: float) -> float:
-    """part / whole, nan when there is no whole."""
-    return part / whole if whole else math.nan
-
-
-def _delivery_numbers(whole: Study) -> dict[str, float]:
-    counted, local = _class(whole.parts, "counted"), _class(whole.parts, "local")
-    known = whole.run.radio_known
-    delays = counted["percentiles"]
-    reasons = whole.parts.reasons.groupby("reason")["expected"].sum()
-    middle = {f"latency_{name}": float(delays[place]) if delays is not None else math.nan
-              for name, place in (("median", 50), ("p95", 95), ("p99", 99))}
-    return {
-        "expected": int(counted["expected"]), "delivered": int(counted["delivered"]),
-        "ratio": share(counted["delivered"], counted["expected"]),
-        "bound": share(counted["reachable"], counted["expected"]) if known else math.nan,
-        "ratio_to_bound": share(counted["delivered"], counted["reachable"]) if known else math.nan,
-        "beyond_bound": int(counted["impossible"]) if known else 0,
-        "local_expected": int(local["expected"]), "local_ratio": share(local["delivered"], local["expected"]),
-        "node_down": int(_class(whole.parts, "node_down")["expected"]),
-        "unrecorded": int(whole.unrecorded["missing"].sum()), **middle,
-        "hops_mean": float(counted["mean_hops"]),
-        **{f"lost_{reason}": int(reasons.get(reason, 0)) for reason in losses.REASONS},
-        **{v.name: v.count for v in whole.violations},
-    }
-
-
-def _overhead_numbers(whole: Study) -> dict[str, float]:
-    remote, hosts = whole.deliveries["remote"], len(whole.run.hosts) - len(whole.run.silent)
+def _facts(whole: Study) -> list[object]:
+    """The groups that metrics are computed from; what this run cannot give is left out."""
+    run, known, counted = whole.run, whole.run.radio_known, _class(whole.parts, "counted")
+    local, reasons = _class(whole.parts, "local"), whole.parts.reasons.groupby("reason")["expected"].sum()
     told = whole.ingest.counts.get("traffic", 0) > 0
-    weighed = whole.sent[whole.sent["type"].isin(weights())]
-    cost = float(weighed["cost"].sum(skipna=False)) if len(weighed) and not whole.run.treeless else math.nan
-    messages, sent = (int(whole.sent[column].sum()) if told else math.nan for column in ("messages", "bytes"))
-    return {
-        "deliveries": remote, "messages": messages, "bytes": sent,
-        "messages_per_delivery": share(messages, remote), "bytes_per_delivery": share(sent, remote),
-        "normalized_cost": cost, "cost_per_loss": share(cost, sum(whole.links["lost"].values())),
-        "misrouted_share": share(whole.misrouted["misrouted"], whole.misrouted["sent"]),
-        "bytes_per_host_second": share(sent, hosts * whole.run.ended),
-        "duplicates": whole.deliveries["duplicates"],
-        "airtime_share": share(whole.traffic["airtime"], whole.run.ended),
-    }
+    messages, octets = (int(whole.sent[column].sum()) if told else math.nan for column in ("messages", "bytes"))
+    groups = [
+        delivered(counted, known),
+        Beside(int(local["expected"]), int(local["delivered"]), int(_class(whole.parts, "node_down")["expected"]),
+               int(whole.unrecorded["missing"].sum())),
+        Lost({str(reason): int(pairs) for reason, pairs in reasons.items()}),
+        Breaches(**{violation.name: violation.count for violation in whole.violations}),
+        Sent(whole.deliveries["remote"], messages, octets, len(run.hosts) - len(run.silent), run.ended),
+        Cost(overhead.cost(whole.sent, run.treeless), sum(whole.links.lost.values()), whole.misrouted["sent"],
+             whole.misrouted["misrouted"], whole.deliveries["duplicates"], whole.traffic["airtime"], run.ended),
+        signals.facts(whole.heard), roaming.facts(whole.moves, whole.sent, whole.ingest.counts),
+        recovery.facts(whole.recoveries, whole.sent, int(counted["recovered"]))]
+    if not run.treeless:
+        groups += [Repairs(_ended(whole.repairs, "repair")),
+                   Tree(_ended(whole.repairs, "merge"), whole.links.elections, whole.links.gained, whole.seeking_times)]
+    if not run.treeless and known:
+        groups += [outages.waits(whole.outages),
+                   Shape(whole.shape["radio_pairs"].to_numpy(), whole.shape["tree_pairs"].to_numpy())]
+    return [group for group in groups if group is not None]
 
 
-def _tree_numbers(whole: Study) -> dict[str, float]:
-    def ended(cause: str, outcome: str) -> int:
-        r = whole.repairs
-        return int(r[(r["cause"] == cause) & (r["outcome"] == outcome)]["count"].sum())
+def delivered(counts: Mapping[str, Any], radio_known: bool) -> Delivered:
+    """From a row of one of the frames of Breakdown."""
+    return Delivered(int(counts["expected"]), int(counts["delivered"]), counts["reachable"] if radio_known else math.nan,
+                     int(counts["impossible"]) if radio_known else 0, counts["percentiles"], counts.get("hops_sum", math.nan))
 
-    times, shape = whole.seeking_times, whole.shape
-    known = whole.run.radio_known
-    numbers = {
-        "repairs": ended("repair", "joined"), "merges": ended("merge", "joined"),
-        "seeking_median": float(times[50]) if len(times) else math.nan,
-        "seeking_p95": float(times[95]) if len(times) else math.nan,
-        **({f"outage_{name}": value for name, value in outages.waits(whole.outages)._asdict().items()} if known else
-           {f"outage_{name}": math.nan for name in outages.Waits._fields}),
-        "elections": int(whole.links["elections"]), "links_gained": int(whole.links["gained"]),
-        "tree_share": share(shape["tree_pairs"].sum(), shape["radio_pairs"].sum()) if known else math.nan,
-        "whole_share": share((shape["tree_pairs"] == shape["radio_pairs"]).sum(), len(shape)) if known else math.nan,
-    }
-    return dict.fromkeys(numbers, math.nan) if whole.run.treeless else numbers
+
+def _ended(repairs: pd.DataFrame, cause: str) -> int:
+    """How many by joining."""
+    return int(repairs[(repairs["cause"] == cause) & (repairs["outcome"] == "joined")]["count"].sum())

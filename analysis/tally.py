@@ -1,7 +1,7 @@
 """The headline numbers of a run straight from its records, without a run directory and without Spark.
 
-A sweep of many runs needs a few numbers of each and nothing to look at. The definitions are those of the analysis,
-and so are most of the functions (intervals, bound, misrouted, overhead); what is a join there is a loop here.
+A sweep of many runs needs a few numbers of each and nothing to look at. The metrics are those of the analysis
+(metrics.py), and so are most of the functions (intervals, bound, misrouted, overhead); what is a join there is a loop here.
 tests/analysis/test_tally.py holds that the numbers are equal to those of `study` of the same run. Why events were lost and
 what moves of clients cost it does not tell. For worlds that record the radio's truth: `sim`.
 """
@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from analysis import misrouted, overhead, roaming
+from analysis import metrics, misrouted, overhead, roaming
 from analysis.bound import ContactGraph
-from analysis.breakdown import RECORDED
+from analysis.breakdown import PERCENTS, RECORDED
 from analysis.constraints import matches
+from analysis.facts import Breaches, Cost, Delivered, Repairs, Sent
 from analysis.intervals import Intervals, put_together
 from analysis.routes import SLICE
-from analysis.study import share
-from analysis.weights import weights
 
 if TYPE_CHECKING:
     from topologies.scenario import Scenario
@@ -81,13 +80,15 @@ class Tally:
             self._changes.append((kind, (t, node, fields)))
 
     def numbers(self, known: Known | None = None) -> dict[str, float]:
-        """Numbers by key, as Study.numbers has them, and what the tree costs from the warm-up on (`paid`); nan where there
-        is nothing to divide. `known` saves the bound's computation in runs with the same movement."""
+        """Metrics by key, those of the overhead from the warm-up on too (`paid_`), `losses` of tree links and tables `healed`;
+        nan where there is nothing to divide. `known` saves the bound's computation in runs with the same movement."""
         spans = self._intervals()
         due = list(self._expected(spans))
-        return {**self._delivery(due, spans, known or Known()), **self._safety(spans),
-                **self._overhead(-1.0, spans), "repairs": self._repairs(), "healed": self.counts["table_healed"],
-                **{f"paid_{key}": value for key, value in self._overhead(self.warm_up, spans).items()}}
+        whole, paid = self._overhead(-1.0, spans), self._overhead(self.warm_up, spans)
+        return {**metrics.numbers(self._delivered(due, spans, known or Known()), self._breaches(spans), *whole,
+                                  *([] if self.treeless else [Repairs(self._repairs())]), unknown=(Repairs,)),
+                "losses": whole[1].lost_links, "healed": self.counts["table_healed"], "paid_losses": paid[1].lost_links,
+                **{f"paid_{key}": value for key, value in metrics.numbers(*paid).items()}}
 
     # ---- intervals ----------------------------------------------------------------------------------------
     def _intervals(self) -> Intervals:
@@ -144,7 +145,7 @@ class Tally:
             found.setdefault(fields["event"], Published(t, node, judged[text]))
         return found
 
-    def _delivery(self, due: list[Pair], spans: Intervals, known: Known) -> dict[str, float]:
+    def _delivered(self, due: list[Pair], spans: Intervals, known: Known) -> Delivered:
         first: dict[tuple[str, int, str], tuple[float, int]] = {}
         for t, node, fields in self._of["delivered"]:
             first.setdefault((fields["event"], node, fields["client"]), (t, fields["hops"]))
@@ -157,13 +158,10 @@ class Tally:
                 latencies.append(got[0] - pair.published)
                 hops.append(got[1])
                 beyond += bool(got[0] < bound - RECORDED)
-        made = len(latencies)
-        middle = np.percentile(latencies, [50, 95]) if made else (np.nan, np.nan)
-        return {"expected": len(due), "delivered": made, "ratio": share(made, len(due)),
-                "bound": share(reachable, len(due)), "ratio_to_bound": share(made, reachable), "beyond_bound": beyond,
-                "latency_median": float(middle[0]), "latency_p95": float(middle[1]), "hops_mean": share(sum(hops), made)}
+        return Delivered(len(due), len(latencies), reachable, beyond,
+                         np.percentile(latencies, PERCENTS) if latencies else None, sum(hops))
 
-    def _safety(self, spans: Intervals) -> dict[str, float]:
+    def _breaches(self, spans: Intervals) -> Breaches:
         """correctness.py for one run."""
         held = _by_hash(spans.held)
         events = self._events
@@ -177,16 +175,15 @@ class Tally:
             if event in events and not any(who == (node, client) and up <= t <= down for hash_ in events[event].filters
                                            for who, (up, down) in held.get(hash_, ())):
                 unwanted += 1
-        return {"twice": sum(seen.values()) - len(seen), "unpublished": early, "unsubscribed": unwanted}
+        return Breaches(sum(seen.values()) - len(seen), early, unwanted)
 
     # ---- overhead -----------------------------------------------------------------------------------------
-    def _overhead(self, since: float, spans: Intervals) -> dict[str, float]:
-        """Of what was sent after `since` s; -1 for the whole run. As the analysis has it, per type by overhead.normalized."""
+    def _overhead(self, since: float, spans: Intervals) -> tuple[Sent, Cost]:
+        """Of what was sent after `since` s; -1 for the whole run."""
         sent = _by_type(record for record in self._of["traffic"] if record[0] > since)
         messages, octets = int(sent["messages"].sum()), int(sent["bytes"].sum())
         over, wasted = self._misrouted(since, spans)
-        weighed = sent.assign(cost=overhead.normalized(sent, wasted))[sent["type"].isin(weights())]
-        cost = float(weighed["cost"].sum(skipna=False)) if len(weighed) and not self.treeless else np.nan
+        cost = overhead.cost(sent.assign(cost=overhead.normalized(sent, wasted)), self.treeless)
         lost = {}
         for t, _, fields in self._of["link_lost"]:
             lost.setdefault(fields["link"], t)
@@ -195,11 +192,9 @@ class Tally:
                       if int(fields["event"].partition(".")[0]) != node and t > since})
         span = self.ended - max(since, 0.0)
         airtime = sum(fields["airtime"] for t, _, fields in self._of["radio_traffic"] if t > since)
-        return {"deliveries": remote, "messages": messages, "bytes": octets,
-                "messages_per_delivery": share(messages, remote), "bytes_per_delivery": share(octets, remote),
-                "normalized_cost": cost, "losses": losses, "cost_per_loss": share(cost, losses),
-                "misrouted_share": share(wasted, over), "bytes_per_host_second": share(octets, self.hosts * span),
-                "duplicates": sum(t > since for t, _, _ in self._of["duplicate"]), "airtime_share": share(airtime, span)}
+        duplicates = sum(t > since for t, _, _ in self._of["duplicate"])
+        return (Sent(remote, messages, octets, self.hosts, span),
+                Cost(cost, losses, over, wasted, duplicates, airtime, span))
 
     def _misrouted(self, since: float, spans: Intervals) -> tuple[int, int]:
         """(messages, misrouted ones) of events published after `since` s."""
@@ -240,9 +235,7 @@ class Tally:
                 for kind in (begins, ends) for t, node, fields in self._of[kind]]
         return pd.DataFrame(rows, columns=["node", "t", *names, "rises"])
 
-    def _repairs(self) -> float:
-        if self.treeless:
-            return np.nan
+    def _repairs(self) -> int:
         return sum(fields["cause"] == "repair" and fields["outcome"] == "joined" for _, _, fields in self._of["repair_ended"])
 
 

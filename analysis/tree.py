@@ -5,6 +5,8 @@ of the radio on, is in outages.py.
 """
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pandas as pd
 from scipy.sparse import coo_array
@@ -35,12 +37,17 @@ def seeking_times(tables: dict[str, pd.DataFrame]) -> np.ndarray:
     return np.percentile(joined, np.arange(101)) if len(joined) else np.array([])
 
 
-def link_changes(tables: dict[str, pd.DataFrame]) -> dict[str, object]:
-    """`gained` links, and `lost` ones by the reason that the first of their ends gave, and `elections`."""
+class LinkChanges(NamedTuple):
+    gained: int  # links
+    lost: dict[str, int]  # links by the reason that the first of their ends gave, most first
+    elections: int
+
+
+def link_changes(tables: dict[str, pd.DataFrame]) -> LinkChanges:
     first = tables["link_lost"].sort_values(["t", "line"]).drop_duplicates("link")
     lost = first.groupby("reason").size().sort_values(ascending=False, kind="stable")
-    return {"gained": tables["link_gained"]["link"].nunique(), "elections": int((tables["repair_ended"]["outcome"] == "elected").sum()),
-            "lost": {reason: int(n) for reason, n in lost.items()}}
+    return LinkChanges(tables["link_gained"]["link"].nunique(), {reason: int(n) for reason, n in lost.items()},
+                       int((tables["repair_ended"]["outcome"] == "elected").sum()))
 
 
 def over_time(lives: pd.DataFrame, contacts: pd.DataFrame, links: pd.DataFrame, end: float,

@@ -127,8 +127,8 @@ def test_numbers():
                   ("g", 0, 1, 70.0, math.nan, 0.5, "returned")],
                  "link", "i", "j", "lost", "noticed", "seconds", "outcome")
     found = waits(made)
-    assert (found.count, found.cut_short, found.apart, found.returned) == (5, 2, 1, 1)
+    assert (found.counted, found.cut_short, found.apart, found.returned) == (5, 2, 1, 1)
     assert found.median == 4.0 and math.isnan(found.p95) and found.worst == 5.0
     assert found.prompt == pytest.approx(2 / 5) and found.noticed == 0.75
     nothing = waits(made[:0])
-    assert nothing.count == 0 and math.isnan(nothing.median) and math.isnan(nothing.prompt) and math.isnan(nothing.worst)
+    assert nothing.counted == 0 and math.isnan(nothing.median) and math.isnan(nothing.prompt) and math.isnan(nothing.worst)

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import math
 import struct
 
 import pandas as pd
@@ -17,8 +16,8 @@ from scapy.layers.l2 import LLC, SNAP
 from scapy.packet import Raw
 from scapy.utils import PcapWriter
 
+from analysis import metrics, signals
 from analysis import run as runs
-from analysis import signals
 from node import schema, wire
 from tests.analysis.rundirs import Log
 
@@ -109,7 +108,7 @@ def test_a_run_with_and_without_signals(spark, tmp_path):
     path = log.write(tmp_path / "run")
     (path / "captures").mkdir(exist_ok=True)
     assert signals.captured(runs.read(path)) == ({}, [])
-    assert all(math.isnan(value) for value in signals.strength(None).values())
+    assert signals.facts(None) is None
     levels = [-50, -60, -70, -80, -90]
     for host in (0, 1):
         capture(path / "captures" / f"{host}.pcap", [datagram(2, RadioTap(
@@ -121,7 +120,7 @@ def test_a_run_with_and_without_signals(spark, tmp_path):
     rows = pd.read_parquet(tmp_path / "signals.parquet")
     assert sorted(zip(rows["receiver"], rows["sender"], rows["signal"], strict=True)) == sorted(
         (host, 2, level) for host in (0, 1) for level in levels)
-    assert signals.strength(found) == {"signal_median": -70.0, "signal_weak": -90.0}
+    assert metrics.numbers(signals.facts(found)) == {"signal_median": -70.0, "signal_weak": -90.0}
 
 
 @pytest.mark.parametrize(("manifest", "known"), [

@@ -5,7 +5,8 @@ import math
 
 import pytest
 
-from analysis.summary import METRICS, Summary, seconds, show
+from analysis.metrics import METRICS
+from analysis.summary import Summary, seconds, show
 
 
 def numbers(**some: float) -> dict[str, float]:

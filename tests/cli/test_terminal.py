@@ -10,7 +10,8 @@ import pytest
 from scapy.all import wrpcap
 
 import topologies
-from analysis.summary import METRICS, Summary
+from analysis.metrics import METRICS
+from analysis.summary import Summary
 from cli.errors import visible
 from cli.terminal import Visible
 from node import wire
