@@ -57,10 +57,9 @@ class Summary(Mapping):
         mean = math.fsum(values) / len(values)
         if len(values) < 2:
             return Estimate(mean, 0.0, len(values))
-        from scipy.stats import t
-        variance = math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)
-        return Estimate(mean, float(t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * math.sqrt(variance / len(values)),
-                        len(values))
+        from scipy import stats
+        half = stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1) * stats.sem(values)
+        return Estimate(mean, float(half), len(values))
 
     @property
     def correct(self) -> bool:

@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
@@ -118,6 +119,14 @@ def test_the_estimate_makes_use_of_waits_that_were_cut_short():
     assert left == pytest.approx([4 / 5, 3 / 5, 3 / 5, 3 / 10, 3 / 10])
     # of one length: two ended, one was cut short
     assert survival(np.array([1.0, 1.0, 1.0]), np.array([True, False, True])) == pytest.approx([1 / 3] * 3)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_estimate_is_that_of_scipy(seed):
+    rng = np.random.default_rng(seed)
+    seconds, joined = np.sort(rng.integers(1, 30, 60)).astype(float), rng.random(60) < 0.7
+    wanted = stats.ecdf(stats.CensoredData.right_censored(seconds, ~joined)).sf.evaluate(seconds)
+    assert survival(seconds, joined) == pytest.approx(wanted)
 
 
 def test_numbers():
