@@ -92,7 +92,7 @@ def title(run: Run) -> str:
             f"{run.window[0]:g}-{run.window[1]:g} s, grace {run.grace:g} s, deadline {run.deadline:g} s")
 
 
-def _save(path: Path, run, summary) -> None:
+def _save(path: Path, run: Run, summary: Summary) -> None:
     from mobility.wholefile import write_whole
     numbers = {k: None if math.isnan(v) else v for k, v in summary.numbers[0].items()}
     text = json.dumps({"rules": RULES, "scenario": run.name, "world": run.world, "seed": run.seed, "window": run.window,

@@ -7,7 +7,12 @@ more over the links that the world recorded; what may pass beside those is in do
 """
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class ContactGraph:
@@ -17,25 +22,34 @@ class ContactGraph:
     """
 
     def __init__(self, tail: np.ndarray, head: np.ndarray, up: np.ndarray, down: np.ndarray, hosts: int) -> None:
-        self.tail, self.head = tail.astype(np.int64), head.astype(np.int64)
-        self.up, self.down = up.astype(float), down.astype(float)
+        self.tail, self.head = tail.astype(np.int64, copy=False), head.astype(np.int64, copy=False)
+        self.up, self.down = up.astype(float, copy=False), down.astype(float, copy=False)
         self.hosts = hosts
 
-    def between(self, start: float, end: float) -> ContactGraph:
+    @classmethod
+    def of(cls, links: pd.DataFrame, hosts: int) -> ContactGraph:
+        """links: intervals.Intervals.radio_links."""
+        return cls(links["tail"].to_numpy(), links["head"].to_numpy(), links["up"].to_numpy(), links["down"].to_numpy(), hosts)
+
+    def between(self, start: float, end: float) -> Slice:
         """The contacts of which some part lies in [start, end] (s), ordered by head."""
         kept = np.flatnonzero((self.up <= end) & (self.down >= start))
         kept = kept[np.argsort(self.head[kept], kind="stable")]
-        part = ContactGraph.__new__(ContactGraph)
-        part.tail, part.head, part.up, part.down = (a[kept] for a in (self.tail, self.head, self.up, self.down))
-        part.hosts = self.hosts
-        part.firsts = np.flatnonzero(np.diff(part.head, prepend=-1))
-        part.heads = part.head[part.firsts]
-        return part
+        return Slice(self.tail[kept], self.head[kept], self.up[kept], self.down[kept], self.hosts)
+
+
+class Slice(ContactGraph):
+    """Contacts ordered by head, as `between` gives them."""
+
+    def __init__(self, tail: np.ndarray, head: np.ndarray, up: np.ndarray, down: np.ndarray, hosts: int) -> None:
+        super().__init__(tail, head, up, down, hosts)
+        self.firsts = np.flatnonzero(np.diff(self.head, prepend=-1))
+        self.heads = self.head[self.firsts]
 
     def earliest(self, source: int, start: float, end: float) -> np.ndarray:
         """Earliest arrival (s) at each host of what `source` has at `start`; inf when after `end`.
 
-        Only of a graph that `between` made. Rounds of relaxation over all contacts at once: as many
+        Rounds of relaxation over all contacts at once: as many
         rounds as the longest of the fastest paths has hops.
         """
         arrival = np.full(self.hosts, np.inf)

@@ -20,6 +20,7 @@ def write(file: Path) -> None:
     for _ in range(2):
         (context.parallelize([(0, b""), (1, b"")], 2).partitionBy(2, int).values()
          .mapPartitionsWithIndex(lambda part, rows: [(part + shared.value, len(list(rows)))]).collect())
+    assert context._gateway is not None  # it runs
     java = context._gateway.proc
     context.stop()
     java.stdin.close()  # at which it ends

@@ -172,7 +172,7 @@ def _notes(left: Side, right: Side) -> list[str]:
 
 def _versions(left: Side, right: Side) -> list[str]:
     """A word when not all runs were made by one version: what differs may be the versions'."""
-    made = {}
+    made: dict[str, list[str]] = {}
     for side in (left, right):
         for member in side.members:
             version, commit = (member.run.manifest.get(key) for key in ("roamcast", "commit"))
@@ -199,8 +199,8 @@ def table(found: Comparison) -> str:
     widths = [max(len(line[i]) for line in [head, *lines]) for i in range(len(head))]
     shown = ["  ".join(cell.ljust(width) if i < 2 or i == 6 else cell.rjust(width)
                        for i, (cell, width) in enumerate(zip(line, widths, strict=True))).rstrip() for line in [head, *lines]]
-    lines = [_title(found), *shown, "", *_reading(found), *(f"note: {note}" for note in found.notes)]
-    return "\n".join(map(one_line, lines))  # names and notes come from files
+    text = [_title(found), *shown, "", *_reading(found), *(f"note: {note}" for note in found.notes)]
+    return "\n".join(map(one_line, text))  # names and notes come from files
 
 
 def _title(found: Comparison) -> str:

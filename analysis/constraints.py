@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
-ORDERINGS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-PATTERNS = {"prefix": lambda ours, theirs: ours.startswith(theirs), "suffix": lambda ours, theirs: ours.endswith(theirs),
+ORDERINGS: dict[str, Callable[[Any, Any], bool]] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+PATTERNS: dict[str, Callable[[Any, Any], bool]] = {"prefix": lambda ours, theirs: ours.startswith(theirs), "suffix": lambda ours, theirs: ours.endswith(theirs),
             "contains": lambda ours, theirs: theirs in ours}
 OPERATORS = {"exists", "=", "!=", "in", *ORDERINGS, *PATTERNS}
 REMEMBERED = 100_000  # values of attributes
@@ -22,7 +23,7 @@ Typed = tuple[tuple[str, object], ...]  # n, s, b or x, and the value, bytes as 
 class Filters:
     """Many filters against one event: the counting algorithm of content-based matching."""
 
-    def __init__(self, filters: dict[str, list[dict]]) -> None:
+    def __init__(self, filters: dict[str, list[dict[str, Any]]]) -> None:
         """filters: hash -> a list of constraint, of node/schema/records.toml."""
         self._needed = {hash_: len(constraints) for hash_, constraints in filters.items()}
         self._everything = [hash_ for hash_, needed in self._needed.items() if not needed]
@@ -32,7 +33,7 @@ class Filters:
                 self._about.setdefault(one["name"], []).append(((hash_, place), one["op"], list(map(_typed, one["values"]))))
         self._judged: dict[tuple[str, Typed], list[tuple[str, int]]] = {}
 
-    def matching(self, attributes: Iterable[dict]) -> list[str]:
+    def matching(self, attributes: Iterable[dict[str, Any]]) -> list[str]:
         """Hashes of the filters that match. attributes: a list of attribute, of node/schema/records.toml."""
         held = {constraint for one in attributes if one["name"] in self._about
                 for constraint in self._satisfied(one["name"], _typed(one["value"]))}
@@ -49,14 +50,14 @@ class Filters:
         return found
 
 
-def matches(attributes: Iterable[dict], constraints: Iterable[dict]) -> bool:
+def matches(attributes: Iterable[dict[str, Any]], constraints: Iterable[dict[str, Any]]) -> bool:
     """Whether one event satisfies one filter."""
     there = {one["name"]: _typed(one["value"]) for one in attributes}
     return all(one["name"] in there and _satisfies(there[one["name"]], one["op"], list(map(_typed, one["values"])))
                for one in constraints)
 
 
-def fits(constraint: dict) -> bool:
+def fits(constraint: dict[str, Any]) -> bool:
     """Whether a constraint with a known operator has as many values as that takes, and of such types."""
     op, values = constraint["op"], constraint["values"]
     if op == "in":
@@ -65,7 +66,7 @@ def fits(constraint: dict) -> bool:
         kind in "sx" for value in values for kind, found in value.items() if found is not None))
 
 
-def _typed(value: dict) -> Typed:
+def _typed(value: dict[str, Any]) -> Typed:
     return tuple((kind, bytes.fromhex(found) if kind == "x" else found) for kind, found in value.items()
                  if found is not None and (kind != "x" or _is_hex(found)))
 

@@ -22,7 +22,7 @@ class Violation(NamedTuple):
 
     name: str
     says: str
-    count: int
+    deliveries: int
     examples: list[str]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from analysis.event import Event
+from analysis.event import Event, Published
 from analysis.expected import Client, Pair
 from analysis.run import Rules
 
@@ -31,11 +31,10 @@ def deliveries(event: Event) -> dict[Client, list[tuple[float, int, bool]]]:
     return found
 
 
-def outcome(rules: Rules, event: Event, pair: Pair, got: list[tuple[float, int, bool]], arrival: float,
+def outcome(rules: Rules, event: Published, pair: Pair, got: list[tuple[float, int, bool]], arrival: float,
             source_down: bool) -> Outcome:
     """`got`: the pair's own of `deliveries`; `arrival`: when it could have come (s), inf for never."""
-    delivered, hops, recovered = min(got, default=(None, None, None))
+    delivered, hops, recovered = min(got) if got else (None, None, None)
     bound = event.at if pair.node == event.source else None if math.isinf(arrival) else float(arrival)
-    in_time = delivered is not None and delivered <= event.at + rules.deadline
-    return Outcome(source_down, delivered, hops, recovered, len(got), bound, bound == event.at, in_time,
-                   delivered - event.at if in_time else None)
+    latency = delivered - event.at if delivered is not None and delivered <= event.at + rules.deadline else None
+    return Outcome(source_down, delivered, hops, recovered, len(got), bound, bound == event.at, latency is not None, latency)

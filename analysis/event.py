@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,16 +23,16 @@ class Event:
 
     __slots__ = ("name", "told", "source", "at", "attributes")
 
-    def __init__(self, name: str, told: dict[str, list[tuple]]) -> None:
+    def __init__(self, name: str, told: dict[str, list[tuple[Any, ...]]]) -> None:
         self.name = name
         self.told = told  # kind -> a tuple of what TOLD names, a record
         first = min(self.of("published"), key=lambda record: record[:3], default=(None, None, None, None))
         # the first publication on record: s, and the host that it is of; None where there is none
         self.at: float | None = first[0]
         self.source: int | None = first[1]
-        self.attributes: list[dict] = first[3] or []
+        self.attributes: list[dict[str, Any]] = first[3] or []
 
-    def of(self, kind: str) -> list[tuple]:
+    def of(self, kind: str) -> list[tuple[Any, ...]]:
         return self.told.get(kind, [])
 
     @property
@@ -51,9 +52,17 @@ class Event:
     @property
     def kind(self) -> str | None:
         """Its attribute `kind` as text, where it has one, for the tables by kind."""
-        value = next((one["value"] for one in self.attributes if one["name"] == "kind"), {})
+        value: dict[str, Any] = next((one["value"] for one in self.attributes if one["name"] == "kind"), {})
         found = next((value[name] for name in "snbx" if value.get(name) is not None), None)
         return str(found).lower() if isinstance(found, bool) else None if found is None else str(found)
+
+
+class Published(Event):
+    """An event whose publication is on record."""
+
+    __slots__ = ()
+    at: float
+    source: int
 
 
 def named(table: pa.Table, kind: str) -> pa.Table:
@@ -66,10 +75,10 @@ def named(table: pa.Table, kind: str) -> pa.Table:
 
 def events(tables: Iterable[tuple[str, pa.Table]]) -> Iterator[Event]:
     """The events of some tables of `named`, each with the kind of its records, in the order of publication."""
-    told: dict[str, dict[str, list[tuple]]] = {}
+    told: dict[str, dict[str, list[tuple[Any, ...]]]] = {}
     for kind, table in tables:
         columns = [table[name].to_pylist() for name in table.column_names]
         for name, record in zip(columns[0], zip(*columns[1:], strict=True), strict=True):
             told.setdefault(name, {}).setdefault(kind, []).append(record)
-    found = [Event(name, records) for name, records in told.items()]
+    found = [Published(name, records) if "published" in records else Event(name, records) for name, records in told.items()]
     return iter(sorted(found, key=lambda event: (event.at or 0.0, event.name)))

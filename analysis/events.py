@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +31,7 @@ def judge(context: SparkContext, known: Known, counts: dict[str, int], folder: P
     shared = context.broadcast(known)
     tasks = -(-sum(counts[kind] for kind in kinds) // TOGETHER)
 
-    def judged(part: int, told: Iterator[Told]) -> list[Found]:
+    def judged(part: int, told: Iterable[Told]) -> list[Found]:
         verdict = Judge(shared.value).judge(events(told))
         pq.write_table(verdict.outcomes, out / f"part-{part}.parquet")
         return [verdict.found]
@@ -75,8 +75,8 @@ def added(found: Sequence[Found]) -> tuple[Counter[str], dict[tuple[int, int], t
     for one in found:
         sums.update(one.sums)
         for life, (highest, published, delivered) in one.lives.items():
-            before = lives.get(life, (0, 0, 0))
-            lives[life] = (max(before[0], highest), before[1] + published, before[2] + delivered)
+            known = lives.get(life, (0, 0, 0))
+            lives[life] = (max(known[0], highest), known[1] + published, known[2] + delivered)
         for row, (first, again) in one.came.items():
             before = came.get(row, (np.inf, 0))
             came[row] = (min(before[0], first), before[1] + again)

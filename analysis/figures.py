@@ -8,13 +8,16 @@ from __future__ import annotations
 import io
 import re
 import zlib
+from collections.abc import Callable
+from typing import Any
 
 import matplotlib
 import numpy as np
 import pandas as pd
 
 matplotlib.use("svg")
-from matplotlib.figure import Figure  # noqa: E402  the backend must be chosen first
+from matplotlib.axes import Axes  # noqa: E402  the backend must be chosen first
+from matplotlib.figure import Figure  # noqa: E402
 
 from analysis.summary import seconds  # noqa: E402
 
@@ -22,7 +25,7 @@ INK, FAINT, GRID = "#010101", "#020202", "#030303"
 MAIN, BOUND, WARM, QUIET = "#0a0101", "#0a0202", "#0a0303", "#0a0404"
 _VARIABLES = {INK: "--ink", FAINT: "--faint", GRID: "--rule", MAIN: "--main", BOUND: "--bound", WARM: "--warm",
               QUIET: "--quiet"}
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "svg.fonttype": "none", "svg.hashsalt": "roamcast", "font.family": "sans-serif", "font.size": 10,
     "axes.edgecolor": FAINT, "axes.labelcolor": INK, "axes.linewidth": 0.8, "axes.grid": True, "grid.color": GRID,
     "grid.linewidth": 0.8, "axes.axisbelow": True, "axes.spines.top": False, "axes.spines.right": False,
@@ -31,7 +34,7 @@ _STYLE = {
 }
 
 
-def _svg(draw, label: str, width: float = 6.4, height: float = 2.9) -> str:
+def _svg(draw: Callable[[Axes], None], label: str, width: float = 6.4, height: float = 2.9) -> str:
     """The SVG element that `draw(axes)` makes; `label` says in words what it shows."""
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
@@ -54,14 +57,14 @@ def _svg(draw, label: str, width: float = 6.4, height: float = 2.9) -> str:
     return text.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
 
 
-def _legend(axes) -> None:
+def _legend(axes: Axes) -> None:
     """Above the drawing, where no curve is."""
     axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0.2)
 
 
 def delivery_over_time(bins: pd.DataFrame, width: float, window: tuple[float, float], bounded: bool) -> str:
     """Delivery ratio and bound of the events published in each bin."""
-    def draw(axes) -> None:
+    def draw(axes: Axes) -> None:
         at = bins["bin"].to_numpy(float)
         edges = np.append(at, at[-1:] + width)
         if bounded:
@@ -78,7 +81,7 @@ def delivery_over_time(bins: pd.DataFrame, width: float, window: tuple[float, fl
 
 def latency(percentiles: np.ndarray) -> str:
     """The distribution of latency, from percentiles 0 to 100 in s."""
-    def draw(axes) -> None:
+    def draw(axes: Axes) -> None:
         milliseconds = np.maximum(percentiles * 1000, 0.01)
         axes.plot(milliseconds, np.arange(101) / 100, color=MAIN)
         axes.fill_between(milliseconds, np.arange(101) / 100, color=MAIN, alpha=0.15, linewidth=0)
@@ -97,7 +100,7 @@ def latency(percentiles: np.ndarray) -> str:
 
 def hops(counts: pd.DataFrame) -> str:
     """How many deliveries took how many hops."""
-    def draw(axes) -> None:
+    def draw(axes: Axes) -> None:
         axes.bar(counts["hops"].to_numpy(float), counts["expected"].to_numpy(float), color=MAIN, width=0.8)
         axes.set(xlabel="hops", ylabel="deliveries")
         axes.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True))
@@ -107,7 +110,7 @@ def hops(counts: pd.DataFrame) -> str:
 
 def losses(reasons: pd.DataFrame) -> str:
     """Lost pairs by reason."""
-    def draw(axes) -> None:
+    def draw(axes: Axes) -> None:
         counts = reasons.groupby("reason")["expected"].sum().sort_values()
         names = [name.replace("_", " ") for name in counts.index]
         bars = axes.barh(names, counts.to_numpy(float), height=0.7,
@@ -121,7 +124,7 @@ def losses(reasons: pd.DataFrame) -> str:
 
 def overhead(sent: pd.DataFrame) -> str:
     """Bytes sent by message type."""
-    def draw(axes) -> None:
+    def draw(axes: Axes) -> None:
         shown = sent[sent["bytes"] > 0].head(12)[::-1]
         bars = axes.barh(shown["type"].to_list(), shown["bytes"].to_numpy(float) / 1000, color=MAIN, height=0.7)
         axes.bar_label(bars, fmt="{:,.0f}", padding=4, fontsize=9)
@@ -133,7 +136,7 @@ def overhead(sent: pd.DataFrame) -> str:
 
 def shape(samples: pd.DataFrame) -> str:
     """Radio partitions and tree fragments over time."""
-    def draw(axes) -> None:
+    def draw(axes: Axes) -> None:
         axes.step(samples["t"], samples["fragments"], where="mid", color=WARM, label="tree fragments", linewidth=1.4)
         axes.step(samples["t"], samples["partitions"], where="mid", color=BOUND, label="radio partitions", linewidth=1.8)
         axes.set(xlabel="time (s)", ylim=(0, None), xlim=(0, float(samples["t"].iloc[-1])))
@@ -144,7 +147,7 @@ def shape(samples: pd.DataFrame) -> str:
 
 def seeking_times(percentiles: np.ndarray) -> str:
     """The distribution of the time from noticing a lost link until joined, from percentiles 0 to 100 in s."""
-    def draw(axes) -> None:
+    def draw(axes: Axes) -> None:
         axes.plot(percentiles, np.arange(101) / 100, color=WARM)
         axes.fill_between(percentiles, np.arange(101) / 100, color=WARM, alpha=0.15, linewidth=0)
         axes.set(ylim=(0, 1.03), xlim=(0, None), xlabel="from noticing the loss until joined (s)")
@@ -154,7 +157,7 @@ def seeking_times(percentiles: np.ndarray) -> str:
 
 def outages(seconds: np.ndarray, left: np.ndarray) -> str:
     """The share of outages that are over after so many s: waits in ascending order, and the share that lasts longer."""
-    def draw(axes) -> None:
+    def draw(axes: Axes) -> None:
         over = np.concatenate([[0.0], 1 - left])
         axes.step(np.concatenate([[0.0], seconds]), over, where="post", color=WARM)
         axes.fill_between(np.concatenate([[0.0], seconds]), over, step="post", color=WARM, alpha=0.15, linewidth=0)

@@ -5,7 +5,7 @@ up. What is told of each kind the tasks have counted.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
@@ -73,11 +73,11 @@ def _name(host: int, hosts: dict[int, str]) -> str:
     return hosts.get(host, str(host))
 
 
-def _names(ids, hosts: dict[int, str]) -> str:
+def _names(ids: Iterable[int], hosts: dict[int, str]) -> str:
     return "host" + ("s " if len(set(ids)) > 1 else " ") + _some([_name(int(i), hosts) for i in sorted(set(ids))])
 
 
-def _some(told: Sequence) -> str:
+def _some(told: Sequence[object]) -> str:
     return ", ".join(map(str, told[:SHOWN])) + (f" and {len(told) - SHOWN} more" if len(told) > SHOWN else "")
 
 

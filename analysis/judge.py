@@ -17,10 +17,10 @@ from analysis.constraints import Filters
 from analysis.correctness import Breach, Ends, Safety
 from analysis.delivery import deliveries, outcome
 from analysis.devices import Attached
-from analysis.event import Event
+from analysis.event import Event, Published
 from analysis.expected import Wishes
 from analysis.losses import Losses, Signs
-from analysis.routes import Forest, Routes
+from analysis.routes import Forest, Hop, Routes
 from analysis.run import Rules
 
 _TEXT, _WHOLE, _REAL, _FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
@@ -29,6 +29,8 @@ OUTCOMES = pa.schema([  # docs/analysis.md has what they mean
     ("local", _FLAG), ("node_down", _FLAG), ("source_down", _FLAG), ("delivered", _REAL), ("hops", _WHOLE),
     ("recovered", _FLAG), ("times", _WHOLE), ("bound", _REAL), ("connected", _FLAG), ("in_time", _FLAG),
     ("latency", _REAL), ("reason", _TEXT), ("detail", _TEXT), ("near", _WHOLE), ("far", _WHOLE)])
+
+NO_LOSS = (None, None, None, None)  # in the place of a Loss
 
 
 class Known(NamedTuple):
@@ -70,7 +72,7 @@ class Judge:
         self._routes = Routes(known.graph, known.forest, known.rules.deadline)
         self._losses = Losses(known.rules, known.closures, known.attached)
         self._safety = Safety(known.wishes, known.ends)
-        self._rows: list[tuple] = []
+        self._rows: list[tuple[object, ...]] = []
         self._sums: Counter[str] = Counter()
         self._lives: dict[tuple[int, int], tuple[int, int, int]] = {}
         self._came: dict[int, tuple[float, int]] = {}
@@ -80,7 +82,7 @@ class Judge:
         for event in events:
             filters = known.filters.matching(event.attributes) if event.at is not None else []
             self._safety.check(event, filters)
-            if event.at is not None and known.rules.window[0] <= event.at <= known.rules.window[1]:
+            if isinstance(event, Published) and known.rules.window[0] <= event.at <= known.rules.window[1]:
                 self._expect(event, filters)
             self._count(event)
             if known.attached is not None:
@@ -90,7 +92,7 @@ class Judge:
         return Verdict(outcomes, Found(breakdown.count(outcomes, known.rules.window), self._safety.found, self._sums,
                                        self._lives, self._came))
 
-    def _expect(self, event: Event, filters: list[str]) -> None:
+    def _expect(self, event: Published, filters: list[str]) -> None:
         """The rows of an event in the window."""
         rules, wishes = self._known.rules, self._known.wishes
         start, end = event.at - rules.grace, event.at + rules.deadline
@@ -98,17 +100,18 @@ class Judge:
         if not pairs:
             return
         source_down, got, kind = not wishes.lived(event.source, event.at, end), deliveries(event), event.kind
-        arrivals = paths = signs = None
+        remote = any(pair.node != event.source for pair in pairs)
+        arrivals = self._routes.arrivals(event.source, event.at) if remote else np.zeros(0)
+        ways: tuple[dict[int, list[Hop]], Signs] | None = None  # looked for when a pair was lost
         for pair in pairs:
             local = pair.node == event.source
-            if not local and arrivals is None:
-                arrivals = self._routes.arrivals(event.source, event.at)
             arrival = event.at if local else arrivals[pair.node]
             became = outcome(rules, event, pair, got.get((pair.node, pair.client), []), arrival, source_down)
-            loss = (None, None, None, None)
+            loss: tuple[object, ...] = NO_LOSS
             if not became.in_time and not pair.node_down:
-                if signs is None:
-                    paths, signs = self._routes.paths(event.source, event.at), Signs(event)
+                if ways is None:
+                    ways = self._routes.paths(event.source, event.at), Signs(event)
+                paths, signs = ways
                 loss = self._losses.why(event, signs, pair, became, None if local else paths.get(pair.node))
             self._rows.append((event.name, pair.node, pair.client, event.source, event.at, kind, local, pair.node_down, source_down,
                                became.delivered, became.hops, became.recovered, became.times, became.bound, became.connected,

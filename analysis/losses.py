@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from analysis.delivery import Outcome
 from analysis.devices import Attached
-from analysis.event import SIGNS, TOLD, Event
+from analysis.event import SIGNS, TOLD, Event, Published
 from analysis.expected import Pair
 from analysis.routes import Hop
 from analysis.run import Rules
@@ -75,14 +75,14 @@ class Losses:
         """closures: link -> when its first end closed it (s). attached: of the clients that roam, if any do."""
         self._run, self._closures, self._attached = run, closures, attached
 
-    def why(self, event: Event, signs: Signs, pair: Pair, outcome: Outcome, path: list[Hop] | None) -> Loss:
+    def why(self, event: Published, signs: Signs, pair: Pair, outcome: Outcome, path: list[Hop] | None) -> Loss:
         """Of a pair that was not delivered in time, though its host was up. `path`: through the tree, None if there is none."""
         hop = None if self._run.treeless else signs.broken(path)
         why = self._anywhere(signs, pair, outcome)
         if why is None and self._run.treeless:
             why = self._without_tree(signs, outcome)
         if why is None and self._attached is not None:
-            why = self._handoff(event, signs, pair, hop)
+            why = self._handoff(event, signs, pair, hop, self._attached)
         if why is None:
             why = self._no_path(outcome) if path is None else self._in_tree(event, signs, pair, hop)
         return Loss(*why, *(hop[:2] if hop else (None, None)))
@@ -106,14 +106,14 @@ class Losses:
             return "radio", "hosts apart when it was published; carrying would have helped"
         return "radio", "no broadcast came through"
 
-    def _handoff(self, event: Event, signs: Signs, pair: Pair, hop: Hop | None) -> Why | None:
+    def _handoff(self, event: Published, signs: Signs, pair: Pair, hop: Hop | None, devices: Attached) -> Why | None:
         """What the moves of clients explain, before the tree is asked."""
         given_up = signs.given_up.get(pair.node)
         if given_up is not None:
             return "handoff", GIVEN_UP.get(given_up, "a broker ended the client's session")
         if signs.unsent:
             return "handoff", "the publisher gave it up before a broker had it"
-        devices, at = self._attached, event.at
+        at = event.at
         if event.source in devices.ids and devices.until(event.source, at) is None:
             return "handoff", "the publisher was attached to no broker"
         if pair.node in devices.ids:
@@ -133,7 +133,7 @@ class Losses:
             return "repairing", "hosts apart when it was published; carrying would have helped"
         return "repairing", "hosts connected, their trees were not one"
 
-    def _in_tree(self, event: Event, signs: Signs, pair: Pair, hop: Hop | None) -> Why:
+    def _in_tree(self, event: Published, signs: Signs, pair: Pair, hop: Hop | None) -> Why:
         if hop is None:
             return "stale_route", "it came to the subscriber's host and was not handed over"
         dropped = signs.dropped.get((hop.near, hop.link))

@@ -13,6 +13,8 @@ from collections import deque
 from analysis.devices import Attached
 from analysis.event import Event
 
+Step = tuple[int, str | None, str]  # host, link, end: see count
+
 
 def messages(event: Event, attached: Attached | None = None, sessions: Attached | None = None) -> tuple[int, int]:
     """(messages, misrouted ones) of an event over tree links in the whole run, retransmissions not counted.
@@ -20,7 +22,7 @@ def messages(event: Event, attached: Attached | None = None, sessions: Attached 
     `attached` and `sessions` are given where clients roam: what comes to a client was wanted by its broker, and by those
     that held its subscriptions meanwhile; what a client publishes begins at its broker.
     """
-    ways: list[tuple[int, str | None, str]] = [(near, link, "sent") for near, _, to in event.of("forwarded") for link in to]
+    ways: list[Step] = [(near, link, "sent") for near, _, to in event.of("forwarded") for link in to]
     ways += [(near, link, "lost") for _, near, link, _ in event.of("event_dropped")]
     if attached is None or sessions is None:
         ways += [(node, None, "wanted") for _, node, *_ in event.of("delivered")]
@@ -35,14 +37,14 @@ def messages(event: Event, attached: Attached | None = None, sessions: Attached 
     return count(event.namesake, ways)
 
 
-def count(source: int, ways: list[tuple[int, str | None, str]]) -> tuple[int, int]:
+def count(source: int, ways: list[Step]) -> tuple[int, int]:
     """(messages, misrouted ones) of one event that `source` published, from (host, link, end).
 
     end is `sent` or `lost` over the link, or `wanted` at the host, or `begun` there (at the source where there is none
     such). Messages that came again are misrouted too.
     """
-    sent = {(near, link) for near, link, end in ways if end == "sent"}
-    lost = sent & {(near, link) for near, link, end in ways if end == "lost"}
+    sent = {(near, link) for near, link, end in ways if end == "sent" and link is not None}
+    lost = sent & {(near, link) for near, link, end in ways if end == "lost" and link is not None}
     beside: dict[int, list[str]] = {}
     for near, link in sorted(sent - lost):
         beside.setdefault(near, []).append(link)

@@ -20,6 +20,7 @@ WAITED = ["joined", "parted", "ended"]  # outcomes of outages whose ends the rad
 PROMPT = 2.0  # s within which a repair is meant to be over
 COLUMNS = ["link", "i", "j", "lost", "noticed", "seconds", "outcome"]
 _RISE, _FALL, _BREAK = range(3)  # the order of what happens in one instant: intervals are closed
+Graph = dict[int, dict[int, int]]  # host -> the hosts beside it -> how many links there are to each
 
 
 def outages(tree_links: pd.DataFrame, contacts: pd.DataFrame, lives: pd.DataFrame, end: float) -> pd.DataFrame:
@@ -60,14 +61,15 @@ class _Watch:
 
     def __init__(self, breaks: pd.DataFrame) -> None:
         self._breaks = {row.Index: _Break(row.i, row.j, row.lost) for row in breaks.itertuples()}
-        self._radio: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
-        self._tree: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+        self._radio: Graph = defaultdict(lambda: defaultdict(int))
+        self._tree: Graph = defaultdict(lambda: defaultdict(int))
         self._waiting: dict[int, set[tuple[int, int]]] = {}  # outage -> hops of a radio path between its ends
         self._over: dict[str, dict[int, float]] = {"joined": {}, "apart": {}, "parted": {}, "ended": {}}
 
-    def follow(self, contacts: pd.DataFrame, carried: pd.DataFrame, end: float):
+    def follow(self, contacts: pd.DataFrame, carried: pd.DataFrame, end: float) -> list[tuple[dict[int, float], str]]:
         """(outage -> seconds, outcome) for every outcome. `carried`: tree links while their radio works."""
-        changes = [(broken.lost, _BREAK, None, number, 0) for number, broken in self._breaks.items()]
+        changes: list[tuple[float, int, Graph, int, int]] = [
+            (broken.lost, _BREAK, {}, number, 0) for number, broken in self._breaks.items()]
         for graph, spans in ((self._radio, contacts), (self._tree, carried)):
             for i, j, up, down in spans[["i", "j", "up", "down"]].itertuples(index=False):
                 changes += [(up, _RISE, graph, i, j), (down, _FALL, graph, i, j)]
@@ -94,7 +96,7 @@ class _Watch:
         else:
             self._waiting[number] = path
 
-    def _rise(self, t: float, graph, i: int, j: int) -> None:
+    def _rise(self, t: float, graph: Graph, i: int, j: int) -> None:
         graph[i][j] += 1
         graph[j][i] += 1
         if graph is self._tree and self._waiting:
@@ -102,7 +104,7 @@ class _Watch:
             for number in [n for n in self._waiting if self._breaks[n].i in fragment and self._breaks[n].j in fragment]:
                 self._end(number, t, "joined")
 
-    def _fall(self, t: float, graph, i: int, j: int) -> None:
+    def _fall(self, t: float, graph: Graph, i: int, j: int) -> None:
         for a, b in ((i, j), (j, i)):
             graph[a][b] -= 1
             if not graph[a][b]:
@@ -126,7 +128,7 @@ class _Break(NamedTuple):
     lost: float
 
 
-def _search(graph, start: int) -> dict[int, int]:
+def _search(graph: Graph, start: int) -> dict[int, int]:
     """Every host that `start` reaches, and the one before it on the way."""
     before = {start: start}
     queue = deque([start])
@@ -139,7 +141,7 @@ def _search(graph, start: int) -> dict[int, int]:
     return before
 
 
-def _path(graph, i: int, j: int) -> set[tuple[int, int]] | None:
+def _path(graph: Graph, i: int, j: int) -> set[tuple[int, int]] | None:
     """The hops of a shortest path, lower id first; None if there is none."""
     before = _search(graph, i)
     if j not in before:

@@ -40,13 +40,14 @@ def normalized(sent: pd.DataFrame, misrouted: int) -> pd.Series:
     """
     events = [name for name in ("TAGGED_EVENT", "EVENT") if (sent["type"] == name).any()]  # of one run all are the one or the other
 
-    def cost(row) -> float:
-        if row.type in events:
-            return float(misrouted) if row.type == events[0] else 0.0
-        each, pattern = weights().get(row.type, (np.nan, 0))
-        return each * row.messages + (pattern * row.filters if pattern else 0)
+    def cost(kind: str, messages: int, filters: float) -> float:
+        if kind in events:
+            return float(misrouted) if kind == events[0] else 0.0
+        each, pattern = weights().get(kind, (np.nan, 0))
+        return each * messages + (pattern * filters if pattern else 0)
 
-    return pd.Series([cost(row) for row in sent.itertuples()], index=sent.index, dtype=float)
+    return pd.Series([cost(*row) for row in sent[["type", "messages", "filters"]].itertuples(index=False)], index=sent.index,
+                     dtype=float)
 
 
 def cost(sent: pd.DataFrame, treeless: bool) -> float:

@@ -15,9 +15,10 @@ MAX_LINKS = 300_000  # intervals of one sort that the page holds
 MAX_WAYPOINTS = 1_000_000
 
 
-def playback(whole: Study) -> tuple[dict, list[str]]:
+def playback(whole: Study) -> tuple[dict[str, object], list[str]]:
     """The data for templates/map.js, and notes about what is left out. Times in 0.01 s, places in 0.1 m."""
-    run, notes = whole.run, []
+    run = whole.run
+    notes: list[str] = []
     ways, spans = _ways(whole, notes)
     radio = whole.contacts
     if len(radio) > MAX_LINKS:
@@ -42,7 +43,7 @@ def playback(whole: Study) -> tuple[dict, list[str]]:
     }, notes
 
 
-def _ways(whole: Study, notes: list[str]) -> tuple[list[list[int]], list]:
+def _ways(whole: Study, notes: list[str]) -> tuple[list[list[int]], list[list[int] | None]]:
     """Per host a flat list t, x, y, t, x, y, ...; and its spans of presence, or null for always."""
     path = whole.run.path / "trace.movements.gz"
     try:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -129,7 +129,7 @@ def _chunks(piece: Piece) -> Iterator[bytes]:
             yield chunk
 
 
-def _skipped(file) -> int:
+def _skipped(file: BinaryIO) -> int:
     """Go on behind the end of the line; how many bytes that took."""
     skipped = 0
     while part := file.readline(BLOCK):

@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache, reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -153,7 +153,7 @@ def _count_odd(kind: str, lines: Iterable[bytes], odd: Counter[str]) -> None:
             odd[what if what in known else f"{kind} otherwise"] += 1
 
 
-def _not_as_known(kind: str, record: dict) -> str | None:
+def _not_as_known(kind: str, record: dict[str, Any]) -> str | None:
     told = [re.sub(r"\[\d+\]", "[]", fault.removeprefix(f"{kind}.")) for fault in faults(record)]
     for end, word in ((": no such field", "has"), (": is missing", "lacks")):
         names = list(dict.fromkeys(fault.removesuffix(end)[:LONGEST_NAME] for fault in told if fault.endswith(end)))

@@ -4,6 +4,8 @@ costa-epidemic-reliability. A node records `event_recovered` when an answer brin
 """
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from analysis.facts import Recovery
@@ -25,7 +27,7 @@ def facts(found: pd.DataFrame, sent: pd.DataFrame, in_time: int) -> Recovery | N
     return Recovery(found, in_time, spent, int(sent["bytes"].sum())) if len(found) or spent else None
 
 
-def by_giver(found: pd.DataFrame, most: int = 10) -> list[dict]:
+def by_giver(found: pd.DataFrame, most: int = 10) -> list[dict[str, Any]]:
     """Who gave events back, who gave most first: `giver`, `events`, `takers`, `rounds` (mean), `seconds` (median)."""
     rows = found.groupby("giver").agg(events=("source", "size"), takers=("node", "nunique"), rounds=("rounds", "mean"),
                                       seconds=("seconds", "median")).reset_index()

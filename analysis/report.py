@@ -120,14 +120,14 @@ def _plain(value: object) -> str:
     return str(value)
 
 
-def _losses(whole: Study) -> list[dict]:
+def _losses(whole: Study) -> list[dict[str, Any]]:
     rows = whole.parts.reasons.sort_values("expected", ascending=False)
     total = rows["expected"].sum()
     return [{"reason": r.reason.replace("_", " "), "detail": r.detail, "count": int(r.expected),
              "share": share(r.expected, total)} for r in rows.itertuples()]
 
 
-def _sent(whole: Study) -> dict[str, list[dict]]:
+def _sent(whole: Study) -> dict[str, list[dict[str, Any]]]:
     """Overhead per type and per family, with what a delivery costs."""
     span = whole.run.ended
 
@@ -146,7 +146,7 @@ def _groups(whole: Study, frame: pd.DataFrame, key: str) -> list[dict[str, Any]]
             for row in frame.to_dict("records") if row[key] is not None and row[key] == row[key]]
 
 
-def _hosts(whole: Study, frame: pd.DataFrame, key: str) -> list[dict]:
+def _hosts(whole: Study, frame: pd.DataFrame, key: str) -> list[dict[str, Any]]:
     names = whole.run.hosts
     return [{**row, "name": names.get(int(row["name"]), int(row["name"]))}
             for row in _groups(whole, frame, key)]

@@ -55,8 +55,8 @@ class Routes:
 
     def __init__(self, graph: ContactGraph, forest: Forest, deadline: float) -> None:
         self._graph, self._forest, self._deadline = graph, forest, deadline
-        self._slice: float | None = None
-        self._near = graph  # the contacts that matter to publications of that slice
+        self._slice = 0.0
+        self._near = graph.between(0.0, SLICE + deadline)  # the contacts that matter to publications of that slice
 
     def arrivals(self, source: int, start: float) -> np.ndarray:
         """Earliest arrival (s) at each host of what `source` publishes at `start`; inf when not by the deadline."""

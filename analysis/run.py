@@ -11,10 +11,10 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from analysis.errors import AnalysisError
 
@@ -54,8 +54,8 @@ class Run:
     window: tuple[float, float]  # events published in it count
     hosts: dict[int, str]  # id -> name; in a field those that left records, whatever their numbers
     area: tuple[float, float] | None  # m
-    scenario: dict = field(repr=False)
-    manifest: dict = field(repr=False)
+    scenario: dict[str, Any] = field(repr=False)
+    manifest: dict[str, Any] = field(repr=False)
     notes: tuple[str, ...]  # what a reader of the numbers must know
     logs: tuple[Path, ...] = ()  # the record files that count: of the hosts, and the world's
     silent: tuple[int, ...] = ()  # hosts without a record file
@@ -78,7 +78,7 @@ class Run:
     def treeless(self) -> bool:
         """Whether events are broadcast and no tree is kept."""
         node = self.scenario.get("node", {})
-        return node.get("tree") == "none" or node.get("strategy") == "flood"
+        return bool(node.get("tree") == "none" or node.get("strategy") == "flood")
 
     @property
     def retransmits(self) -> bool:
@@ -225,7 +225,7 @@ def some(names: Sequence[object]) -> str:
     return ", ".join(map(str, names[:MOST_NAMED])) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
 
 
-def _run(path: Path, scenario: dict, manifest: dict, notes: list[str]) -> Run:
+def _run(path: Path, scenario: dict[str, Any], manifest: dict[str, Any], notes: list[str]) -> Run:
     """What the scenario says; any error of Python's for one that no run wrote."""
     for name in SECTIONS:
         if not isinstance(scenario.get(name, {}), dict):
@@ -243,7 +243,7 @@ def _run(path: Path, scenario: dict, manifest: dict, notes: list[str]) -> Run:
         return float(value)
 
     def seconds(value: object) -> float:
-        if type(value) not in (int, float):
+        if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError(f"run.window: found {value!r}; it is two numbers")
         return float(value)
 
@@ -278,7 +278,7 @@ def _run(path: Path, scenario: dict, manifest: dict, notes: list[str]) -> Run:
                hosts, _area(scenario), scenario, manifest, ())
 
 
-def _clocks(path: Path, manifest: dict) -> list[str]:
+def _clocks(path: Path, manifest: dict[str, Any]) -> list[str]:
     """How far the clocks of field nodes may be apart, of which latencies are wrong by as much. Raises AnalysisError."""
     found = manifest.get("clocks")
     clocks = [clock for clock in found if isinstance(clock, dict)] if isinstance(found, list) else []
@@ -286,18 +286,23 @@ def _clocks(path: Path, manifest: dict) -> list[str]:
         raise AnalysisError(f"{path / 'manifest.json'}: tells of no clocks, and every node of a field writes its records by a "
                             f"clock of its own; bring them together: roamcast collect {path / 'nodes'} --out DIR")
     wrong = [c["wrong"] for c in clocks if isinstance(c.get("wrong"), int | float) and c.get("by") != "one way"]
-    late, loose = (list(map(str, sorted({c["node"] for c in clocks if type(c.get("node")) is int and of(c)}))) for of in (
-        lambda c: c.get("by") == "one way", lambda c: c.get("by") != "one way" and c.get("wrong") is None))
+    placed = [c for c in clocks if type(c.get("node")) is int]
+    late = _nodes(c for c in placed if c.get("by") == "one way")
+    loose = _nodes(c for c in placed if c.get("by") != "one way" and c.get("wrong") is None)
     notes = []
     if len(wrong) > 1:
         notes.append(f"the nodes' clocks agree to {1000 * max(wrong):.1f} ms or better; latencies are no surer")
     if late:
-        notes.append(f"the clocks of nodes {', '.join(late)} were aligned by what came one way only: they are late by the fastest "
+        notes.append(f"the clocks of nodes {late} were aligned by what came one way only: they are late by the fastest "
                      "of it, nothing tells by how much, and times between them and others are off by that")
     if loose:
-        notes.append(f"the clocks of nodes {', '.join(loose)} are as far off as they were set: times that "
+        notes.append(f"the clocks of nodes {loose} are as far off as they were set: times that "
                      "involve them mean little")
     return notes
+
+
+def _nodes(clocks: Iterable[dict[str, Any]]) -> str:
+    return ", ".join(map(str, sorted({clock["node"] for clock in clocks})))
 
 
 def settle(run: Run, last: float) -> Run:
@@ -313,7 +318,7 @@ def settle(run: Run, last: float) -> Run:
     return replace(run, ended=ended, window=(first, max(first, min(final, ended - run.deadline))), notes=notes)
 
 
-def _toml(path: Path) -> dict:
+def _toml(path: Path) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
             return tomllib.load(file)
@@ -325,14 +330,14 @@ def _toml(path: Path) -> dict:
         raise AnalysisError(f"{path}: cannot be read: {error}") from None
 
 
-def _once(pairs: list[tuple[str, object]], notes: list[str]) -> dict:
+def _once(pairs: list[tuple[str, object]], notes: list[str]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         notes.append("manifest.json has a key twice: the last of each was taken")
     return found
 
 
-def _manifest(path: Path, notes: list[str]) -> dict:
+def _manifest(path: Path, notes: list[str]) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(), object_pairs_hook=lambda pairs: _once(pairs, notes))
         # half of a surrogate pair is JSON, and no text that could be written again
@@ -356,16 +361,15 @@ def _manifest(path: Path, notes: list[str]) -> dict:
     return found
 
 
-def _ended(manifest: dict) -> float:
+def _ended(manifest: dict[str, Any]) -> float:
     """The time that the run reached; nan when it did not write its last word."""
     ended = manifest.get("ended")
-    if manifest.get("outcome", "running") == "running" or type(ended) not in (int, float) \
-            or not 0 <= ended <= LONGEST:
+    if manifest.get("outcome", "running") == "running" or isinstance(ended, bool) or not isinstance(ended, int | float):
         return math.nan
-    return float(ended)
+    return float(ended) if 0 <= ended <= LONGEST else math.nan
 
 
-def _hosts(scenario: dict, notes: list[str]) -> dict[int, str]:
+def _hosts(scenario: dict[str, Any], notes: list[str]) -> dict[int, str]:
     names, count = scenario.get("hosts", {}).get("names", []), scenario.get("hosts", {}).get("count", 0)
     if not isinstance(names, list):
         raise ValueError(f"hosts.names: found {str(names)[:40]!r}; it is a list")
@@ -380,7 +384,7 @@ def _hosts(scenario: dict, notes: list[str]) -> dict[int, str]:
     return {i: str(i) for i in range(count)}
 
 
-def _area(scenario: dict) -> tuple[float, float] | None:
+def _area(scenario: dict[str, Any]) -> tuple[float, float] | None:
     area = scenario.get("mobility", {}).get("area")
     if not area:
         return None

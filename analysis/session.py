@@ -154,7 +154,7 @@ def _java(conf: SparkConf, said: BinaryIO) -> JavaGateway:
 
     atexit.register(give_up)  # if this is not the main thread, which may end first
     try:
-        return launch_gateway(conf, {"stderr": said})
+        return launch_gateway(conf, {"stderr": said})  # type: ignore[no-untyped-call]  # pyspark's own
     except BaseException:
         give_up()
         raise
@@ -197,7 +197,7 @@ def _children(thread: int | None = None) -> set[int]:
         return set()
 
 
-def _why(master: str, error: Exception, said) -> str:
+def _why(master: str, error: Exception, said: BinaryIO) -> str:
     """What went wrong, in a line: the last that Java said when it ended, or what came back from it."""
     if "JAVA_GATEWAY_EXITED" not in str(error):
         told = [line.strip() for line in str(error).splitlines() if line.strip()]

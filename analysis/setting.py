@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from analysis.run import LONGEST, Run
 from analysis.sides import flat
@@ -42,13 +43,16 @@ def facts(run: Run) -> list[tuple[str, str]]:
     version = str(manifest.get("roamcast") or "not known") + (f", commit {commit}" if commit else "")
     made = f"the trace {mobility['trace']}" if mobility.get("trace") else \
         f"the model {mobility.get('model', '')} by the seed"
-    machine, packages = (manifest.get(key) if isinstance(manifest.get(key), dict) else {} for key in ("machine", "packages"))
     lines = [("version", version), ("world", WORLDS.get(run.world, run.world)), ("seed", str(run.seed)),
              ("movement", f"{made}; as it was replayed: trace.movements.gz" if mobility else "not recorded"),
              ("started", str(manifest.get("started") or "")), ("stopped", str(manifest.get("stopped") or "")),
-             ("machine", ", ".join(f"{k} {v}" for k, v in machine.items())),
-             ("packages", ", ".join(f"{k} {v}" for k, v in packages.items()))]
+             ("machine", _pairs(manifest.get("machine"))),
+             ("packages", _pairs(manifest.get("packages")))]
     return [(name, value) for name, value in lines if value]
+
+
+def _pairs(found: object) -> str:
+    return ", ".join(f"{key} {value}" for key, value in found.items()) if isinstance(found, dict) else ""
 
 
 def scenario(run: Run) -> tuple[list[tuple[str, list[tuple[str, str]]]], int]:
@@ -67,6 +71,6 @@ def _shown(value: object) -> str:
     return text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + " ..."
 
 
-def _table(run: Run, name: str) -> dict:
+def _table(run: Run, name: str) -> dict[str, Any]:
     found = run.scenario.get(name)
     return found if isinstance(found, dict) else {}

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from analysis import RULES, metrics
 from analysis.errors import AnalysisError
@@ -109,7 +110,8 @@ def _fixed(run: Run) -> dict[str, object]:
 def _same_scenario(runs: Sequence[Run]) -> None:
     if len(runs) < 2:
         raise AnalysisError("one run is nothing to compare; give two run directories, or several a side")
-    first, traces = runs[0], {}
+    first = runs[0]
+    traces: dict[int | None, Run] = {}
     for run in runs:
         _must_agree(first, run)
         # of a model each seed has its own movement; of a trace or of fixed places there is one
@@ -147,7 +149,7 @@ def _parted(runs: Sequence[Run]) -> tuple[list[Run], list[Run]]:
     """By settings, in the order in which they were given."""
     if len(runs) == 2:
         return [runs[0]], [runs[1]]
-    kinds: list[tuple[dict, list[Run]]] = []
+    kinds: list[tuple[dict[str, object], list[Run]]] = []
     for run in runs:
         settings = _settings(run)
         same = next((part for known, part in kinds if known == settings), None)
@@ -207,7 +209,7 @@ def _member(run: Run, needed: Sequence[str], say: Callable[[str], None]) -> Memb
     return Member(run, flat(run.scenario), numbers, window, bool(found["correct"]), tuple(map(str, found["notes"])))
 
 
-def _summary(run: Run, needed: Sequence[str]) -> dict | None:
+def _summary(run: Run, needed: Sequence[str]) -> dict[str, Any] | None:
     """What an analysis wrote; None if it is not there, of another version, or of a run that went on after it."""
     try:
         found = json.loads((run.path / "summary.json").read_text())

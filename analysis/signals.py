@@ -13,8 +13,9 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
+from io import BufferedIOBase
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -40,6 +41,9 @@ SNAP_IPV4, SNAP_IPV6 = bytes.fromhex("aaaa030000000800"), bytes.fromhex("aaaa030
 UDP = 17
 IPV6_HEADER = 40  # bytes
 OURS = "medium.jsonl"  # in the same folder, by the medium of the world netns: what became of each frame
+
+Order = Literal["little", "big"]
+Row = tuple[int, int | None, float, int, float, int]  # of SCHEMA; without a sender: see heard
 
 
 def captured(run: Run) -> tuple[dict[int, Path], list[str]]:
@@ -129,7 +133,7 @@ def facts(found: Heard | None) -> Signals | None:
     return Signals(np.repeat(np.array(levels, dtype=np.int16), [found.levels[level] for level in levels]))
 
 
-def _began(manifest: dict) -> float | None:
+def _began(manifest: dict[str, Any]) -> float | None:
     """The wall clock at time 0 of the run, as s since 1970; None where the manifest does not tell."""
     epoch, started = manifest.get("epoch"), manifest.get("started")
     if isinstance(epoch, int | float) and not isinstance(epoch, bool) and math.isfinite(epoch):
@@ -141,7 +145,7 @@ def _began(manifest: dict) -> float | None:
         return None
 
 
-def _opened(path: Path) -> BinaryIO:
+def _opened(path: Path) -> BufferedIOBase:
     """A capture to read, unpacked if gzip packed it, whatever its name says."""
     with path.open("rb") as file:
         packed = file.read(2) == GZIP
@@ -157,9 +161,10 @@ def _head(path: Path) -> bytes | None:
         return None
 
 
-def _order(head: bytes) -> str | None:
+def _order(head: bytes) -> Order | None:
     """The byte order of a pcap file; None for anything else."""
-    return next((order for order in ("little", "big") if int.from_bytes(head[:4], order) in PCAP and len(head) == HEAD), None)
+    orders: tuple[Order, Order] = ("little", "big")
+    return next((order for order in orders if int.from_bytes(head[:4], order) in PCAP and len(head) == HEAD), None)
 
 
 def _known(head: bytes) -> bool:
@@ -172,10 +177,12 @@ def _tells(head: bytes) -> bool:
     return order is None or int.from_bytes(head[20:24], order) & 0xFFFF == RADIOTAP
 
 
-def heard(receiver: int, capture: BinaryIO, began: float) -> list[tuple[int, int | None, float, int, float, int]]:
+def heard(receiver: int, capture: BufferedIOBase, began: float) -> list[Row]:
     """The rows of one capture. What is no frame is passed over; a row without a sender tells that it broke off, has no
     radiotap headers, or no frame of a known sender."""
-    rows, stations, tells = [], {}, False
+    rows: list[Row] = []
+    stations: dict[bytes, int] = {}
+    tells = False
     for stamp, link, data in _packets(capture):
         if data is None:
             return [*rows, (receiver, None, 0.0, 0, 0.0, 1)]
@@ -195,13 +202,13 @@ def heard(receiver: int, capture: BinaryIO, began: float) -> list[tuple[int, int
     return rows or [(receiver, None, 0.0, 0, 0.0, 2 if tells else 0)]
 
 
-def _packets(capture: BinaryIO) -> Iterator[tuple[float, int, bytes | None]]:
+def _packets(capture: BufferedIOBase) -> Iterator[tuple[float, int, bytes | None]]:
     """(s since 1970, type of its link layer, the packet); None for the packet where the file breaks off."""
     from scapy.error import Scapy_Exception
     from scapy.utils import RawPcapReader
     whole = _Whole(capture)
     try:
-        reader = RawPcapReader(whole)  # pcapng too
+        reader: Any = RawPcapReader(whole)  # type: ignore[arg-type]  # pcapng too; it reads what has `read`
         while (found := next(reader, None)) is not None and not whole.missing:
             data, about = found
             if hasattr(about, "tsresol"):
@@ -217,7 +224,7 @@ def _packets(capture: BinaryIO) -> Iterator[tuple[float, int, bytes | None]]:
 class _Whole:
     """A file that counts how often a reader got less than it asked for; to get nothing in place of a head is the end."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BufferedIOBase) -> None:
         self._file, self.missing = file, 0
 
     def read(self, size: int = -1) -> bytes:

@@ -87,7 +87,7 @@ class Study:
     recoveries: pd.DataFrame  # recovery.recoveries
     heard: signals.Heard | None  # by radios; None where no capture tells
     unrecorded: pd.DataFrame  # unrecorded.unrecorded
-    odd: dict[str, object]  # _odd
+    odd: dict[str, Any]  # _odd
     notes: list[str]
 
     @property
@@ -178,7 +178,7 @@ def _known(run: Run, found: Ingest, spans: intervals.Intervals, hosts: int, atta
                 {} if numbers.empty else numbers.groupby("life")["number"].max().to_dict())
     return Known(run.rules, Wishes(spans.wants, spans.held, spans.lives),
                  Filters(dict(zip(filters["hash"], filters["constraints"], strict=True))),
-                 ContactGraph(*(spans.radio_links[name].to_numpy() for name in ("tail", "head", "up", "down")), hosts),
+                 ContactGraph.of(spans.radio_links, hosts),
                  Forest(links), tables["link_lost"].groupby("link")["t"].min().to_dict(), ends,
                  None if attached is None else Attached(attached, run.roaming), None if sessions is None else Attached(sessions))
 
@@ -217,7 +217,7 @@ def _standings(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     return tables["tree_state"].sort_values(["node", "t", "line"], ignore_index=True).drop(columns="line")
 
 
-def _odd(tables: dict[str, pd.DataFrame], sums: Counter[str]) -> dict[str, object]:
+def _odd(tables: dict[str, pd.DataFrame], sums: Counter[str]) -> dict[str, Any]:
     """What contradicts itself or is not known here: `twice`, events published more than once; `foreign`, those that were
     published at another host than their name says; `doubled`, those that have an attribute twice; `links`, changes of tree
     links whose name is another pair's than the one they are told of; `operators` of constraints that nothing satisfies here; `filters` told
@@ -319,9 +319,9 @@ def _apart(whole: Study) -> list[str]:
     return notes
 
 
-def _class(parts: Breakdown, name: str) -> dict:
+def _class(parts: Breakdown, name: str) -> dict[str, Any]:
     rows = parts.classes[parts.classes["class"] == name]
-    empty = {"expected": 0, "delivered": 0, "reachable": 0, "repeats": 0, "impossible": 0, "recovered": 0, "early": 0,
+    empty: dict[str, Any] = {"expected": 0, "delivered": 0, "reachable": 0, "repeats": 0, "impossible": 0, "recovered": 0, "early": 0,
              "hops_sum": math.nan, "percentiles": None}
     return rows.iloc[0].to_dict() if len(rows) else empty
 
@@ -332,12 +332,12 @@ def _facts(whole: Study) -> list[object]:
     local, reasons = _class(whole.parts, "local"), whole.parts.reasons.groupby("reason")["expected"].sum()
     told = whole.ingest.counts.get("traffic", 0) > 0
     messages, octets = (int(whole.sent[column].sum()) if told else math.nan for column in ("messages", "bytes"))
-    groups = [
+    groups: list[object] = [
         delivered(counted, known),
         Beside(int(local["expected"]), int(local["delivered"]), int(_class(whole.parts, "node_down")["expected"]),
                int(whole.unrecorded["missing"].sum())),
         Lost({str(reason): int(pairs) for reason, pairs in reasons.items()}),
-        Breaches(**{violation.name: violation.count for violation in whole.violations}),
+        Breaches(**{violation.name: violation.deliveries for violation in whole.violations}),
         Sent(whole.deliveries["remote"], messages, octets, len(run.hosts) - len(run.silent), run.ended),
         Cost(overhead.cost(whole.sent, run.treeless), sum(whole.links.lost.values()), whole.misrouted["sent"],
              whole.misrouted["misrouted"], whole.deliveries["duplicates"], whole.traffic["airtime"], run.ended),

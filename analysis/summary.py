@@ -30,7 +30,7 @@ class Estimate(NamedTuple):
         return (max(0.0, low), min(1.0, high)) if form == "share" else (low, high)
 
 
-class Summary(Mapping):
+class Summary(Mapping[str, float]):
     """Headline numbers by key (METRICS); a number that a run cannot give is nan."""
 
     def __init__(self, title: str, numbers: Sequence[Mapping[str, float]], notes: Sequence[str] = (),

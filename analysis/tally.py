@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -36,7 +36,7 @@ CHANGES = {
 }
 KEPT = {*CHANGES, "published", "delivered", "duplicate", "forwarded", "event_dropped", "repair_ended", "traffic",
         "radio_traffic", "moved_in", "moved_out", "session_opened", "session_closed", "buffer_dropped"}
-Record = tuple[float, int, dict]  # t in s, node, fields
+Record = tuple[float, int, dict[str, Any]]  # t in s, node, fields
 Span = tuple[float, float]  # s
 
 
@@ -71,7 +71,7 @@ class Tally:
         self._of: dict[str, list[Record]] = {kind: [] for kind in KEPT}
         self._changes: list[tuple[str, Record]] = []  # kinds of CHANGES, in order
 
-    def record(self, t: float, node: int, kind: str, fields: dict) -> None:
+    def record(self, t: float, node: int, kind: str, fields: dict[str, Any]) -> None:
         """As emulation/worlds/sim/observe.py tells it: time (s), node (-1: the world), kind and fields of records.toml."""
         self.counts[kind] += 1
         if kind in KEPT:
@@ -94,7 +94,7 @@ class Tally:
     def _intervals(self) -> Intervals:
         stops = {(node if kind == "node_stopped" else fields["host"], t)
                  for kind in ("node_stopped", "host_down") for t, node, fields in self._of[kind]}
-        changes: dict[tuple, list[tuple[float, bool]]] = defaultdict(list)
+        changes: dict[tuple[str, int, int, str, str], list[tuple[float, bool]]] = defaultdict(list)
         for kind, (t, node, fields) in self._changes:
             if kind == "unsubscribed" and (node, t) in stops:
                 continue  # the host's end, not the client's will
@@ -126,14 +126,14 @@ class Tally:
                 for client, all_of in several.items():
                     if _covers(all_of, start, end):
                         asked.setdefault(client, set()).add(known)
-            for (node, client), how in asked.items():
+            for (node, name), how in asked.items():
                 lived = any(born <= start and died >= end for born, died in lives[node])
                 if node != source and lived and True in how:
-                    yield Pair(event, source, t, node, client)
+                    yield Pair(event, source, t, node, name)
 
     @cached_property
     def _events(self) -> dict[str, Published]:
-        filters: dict[str, list[dict]] = {}
+        filters: dict[str, list[dict[str, Any]]] = {}
         for _, _, fields in self._of["subscribed"]:
             filters.setdefault(fields["hash"], fields["constraints"])
         found: dict[str, Published] = {}
@@ -165,7 +165,7 @@ class Tally:
         """correctness.py for one run."""
         held = _by_hash(spans.held)
         events = self._events
-        seen: Counter[tuple] = Counter()
+        seen: Counter[tuple[int, str, str]] = Counter()
         early = unwanted = 0
         for t, node, fields in self._of["delivered"]:
             event, client = fields["event"], fields["client"]
@@ -184,7 +184,7 @@ class Tally:
         messages, octets = int(sent["messages"].sum()), int(sent["bytes"].sum())
         over, wasted = self._misrouted(since, spans)
         cost = overhead.cost(sent.assign(cost=overhead.normalized(sent, wasted)), self.treeless)
-        lost = {}
+        lost: dict[str, float] = {}
         for t, _, fields in self._of["link_lost"]:
             lost.setdefault(fields["link"], t)
         losses = sum(t > since for t in lost.values())
@@ -243,23 +243,24 @@ class Known:
     """The bound of the last run, for the next one if it has the same contacts and events: protocols of one seed do."""
 
     def __init__(self) -> None:
-        self._of: tuple | None = None
+        self._of: tuple[object, ...] | None = None
         self._bounds: list[float] = []
 
     def bounds(self, due: list[Pair], radio_links: pd.DataFrame, hosts: int, deadline: float) -> list[float]:
         """Per pair the earliest arrival (s) that the radio allowed; inf when not by the deadline."""
-        columns = [radio_links[c].to_numpy() for c in ("tail", "head", "up", "down")]
+        graph = ContactGraph.of(radio_links, hosts)
+        columns = (graph.tail, graph.head, graph.up, graph.down)
         order = np.lexsort(columns[::-1])
         asked = (due, tuple(column[order].tobytes() for column in columns), hosts, deadline)
         if asked != self._of:
-            self._of, self._bounds = asked, list(_bounds(due, ContactGraph(*columns, hosts), deadline))
+            self._of, self._bounds = asked, list(_bounds(due, graph, deadline))
         return self._bounds
 
 
 def _bounds(due: list[Pair], graph: ContactGraph, deadline: float) -> Iterator[float]:
     arrivals: dict[str, np.ndarray] = {}
     events = sorted({(pair.published, pair.event, pair.source) for pair in due})
-    piece, part = None, graph
+    piece, part = 0.0, graph.between(0.0, SLICE + deadline)
     for published, event, source in events:
         if published // SLICE != piece:
             piece = published // SLICE
@@ -304,7 +305,7 @@ def _covers(spans: list[Span], start: float, end: float) -> bool:
 
 def _by_type(traffic: Iterator[Record]) -> pd.DataFrame:
     """`type`, `messages`, `bytes`, `filters` (nan where the type carries none), as overhead.by_type has them."""
-    found: dict[str, list] = {}
+    found: dict[str, list[Any]] = {}
     for _, _, fields in traffic:
         for row in fields["sent"]:
             sums = found.setdefault(row["type"], [0, 0, None])

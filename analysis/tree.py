@@ -67,15 +67,16 @@ class _Spans:
     """Intervals to be asked for those of a moment."""
 
     def __init__(self, frame: pd.DataFrame, keys: list[str]) -> None:
-        self._keys = frame[keys].to_numpy(dtype=np.int64)
+        self._keys: np.ndarray = frame[keys].to_numpy(dtype=np.int64)
         self._up, self._down = frame["up"].to_numpy(float), frame["down"].to_numpy(float)
 
     def at(self, t: float) -> np.ndarray:
         """Their keys, of shape (n, number of keys)."""
-        return self._keys[(self._up <= t) & (self._down > t)]
+        there: np.ndarray = self._keys[(self._up <= t) & (self._down > t)]
+        return there
 
 
-def _shape(t: float, living: np.ndarray, contacts: np.ndarray, links: np.ndarray, hosts: int) -> tuple:
+def _shape(t: float, living: np.ndarray, contacts: np.ndarray, links: np.ndarray, hosts: int) -> tuple[float, int, int, int, int, int, int]:
     up = np.zeros(hosts, dtype=bool)
     up[living] = True
     partition, _ = _parts(contacts, hosts)

@@ -135,7 +135,7 @@ def test_every_loss_has_a_reason(outcomes, told):
 
 def test_safety(told):
     found = {v.name: v for v in told.violations}
-    assert found["twice"].count == 1 and "0.1.4" in found["twice"].examples[0]
-    assert found["unpublished"].count == 1 and "9.9.9" in found["unpublished"].examples[0]
-    assert found["unsubscribed"].count == 1 and "spy" in found["unsubscribed"].examples[0]
+    assert found["twice"].deliveries == 1 and "0.1.4" in found["twice"].examples[0]
+    assert found["unpublished"].deliveries == 1 and "9.9.9" in found["unpublished"].examples[0]
+    assert found["unsubscribed"].deliveries == 1 and "spy" in found["unsubscribed"].examples[0]
     assert told.numbers["duplicates"] == 1

@@ -47,6 +47,6 @@ def test_the_cost_of_a_run(spark, tmp_path):
     assert summary["misrouted_share"] == 0.5
     assert math.isnan(summary["airtime_share"])  # no medium said anything
     report = (path / "report.html").read_text()
-    assert "20.0 in all, 10.0 per tree link lost" in report
+    assert "20.00 in all, 10.00 per tree link lost" in report
     assert "normalized cost per lost link" in summary.table()
     assert "on the air in all nobody told" in report
