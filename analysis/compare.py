@@ -165,7 +165,7 @@ def _notes(left: Side, right: Side) -> list[str]:
             if not member.correct:
                 notes.append(f"{name}: safety (nothing twice, unpublished, unsubscribed) is VIOLATED, see its report")
             if not (member.run.path / TRACE).is_file():
-                notes.append(f"{name} has no {TRACE}: whether its hosts moved as the others' is not known")
+                notes.append(f"{name} has no {TRACE}: nothing shows whether its hosts moved as the others did")
             notes += [f"{name}: {note}" for note in member.notes]
     return notes
 
@@ -182,7 +182,7 @@ def _versions(left: Side, right: Side) -> list[str]:
         return []
     some = "; ".join(f"{version}: {', '.join(runs[:3])}{f' and {len(runs) - 3} more' if len(runs) > 3 else ''}"
                      for version, runs in made.items())
-    return [f"these runs are of different versions of Roamcast, and what differs may be the versions' ({some})"]
+    return [f"these runs are from different versions of Roamcast, which may explain what differs ({some})"]
 
 
 # --- the printed table -------------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ def _title(found: Comparison) -> str:
     seeds = [", ".join(map(str, sorted(side.seeds))) for side in (left, right)]
     return (f"{left.members[0].run.name}, {left.label} | {right.label}: seeds "
             f"{seeds[0] if seeds[0] == seeds[1] else ' | '.join(seeds)}; "
-            + (f"apart in {', '.join(apart[:6])}{more}" if apart else "world and node settings are the same"))
+            + (f"differ in {', '.join(apart[:6])}{more}" if apart else "world and node settings are the same"))
 
 
 def _word(value: object) -> str:
@@ -220,17 +220,17 @@ def _word(value: object) -> str:
 def _reading(found: Comparison) -> list[str]:
     """What was tested and what came of it, in sentences."""
     if found.single:
-        return ["One run on a side cannot tell a difference from noise: give several seeds a side for a verdict."]
+        return ["One run per side cannot tell a difference from noise: give several seeds per side for a verdict."]
     pairs = f"seed by seed over {len(found.left.members)} seeds" if found.paired else (
-        f"{len(found.left.members)} runs and {len(found.right.members)}, not of the same seeds")
+        f"{len(found.left.members)} runs and {len(found.right.members)} with other seeds")
     lines = [f"Test: {'paired' if found.paired else 'Welch'} t, {pairs}. p after Holm's correction for "
              f"{found.tested} numbers tested at once."]
     shared = sorted(set(found.left.seeds) & set(found.right.seeds))
     if not found.paired and len(shared) > 1:
-        lines.append(f"Both sides have the seeds {', '.join(map(str, shared))}: with these alone the test is seed by seed, "
+        lines.append(f"Both sides have the seeds {', '.join(map(str, shared))}: compare only these, and the test is paired "
                      "and sharper.")
     for verdict, words in ((DIFFERS, "Not noise"), (UNCLEAR, "Unclear, below 5% alone but not among so many"),
-                           (CONSTANT, "The same difference in every run, so nothing to test by")):
+                           (CONSTANT, "The same difference in every run, so there is nothing to test")):
         some = [row.metric.name for row in found.rows if row.verdict == verdict]
         if some or verdict == DIFFERS:
             lines.append(f"{words}: {'; '.join(some) or 'nothing'}.")

@@ -76,7 +76,7 @@ def delivery_over_time(bins: pd.DataFrame, width: float, window: tuple[float, fl
         axes.set(ylim=(0, 1.03), xlim=window, xlabel="published at (s)")
         axes.yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0))
         _legend(axes)
-    return _svg(draw, "Delivery ratio over the time of publication, beside the physical bound")
+    return _svg(draw, "Delivery ratio and physical bound by time of publication")
 
 
 def latency(percentiles: np.ndarray) -> str:
@@ -150,9 +150,9 @@ def seeking_times(percentiles: np.ndarray) -> str:
     def draw(axes: Axes) -> None:
         axes.plot(percentiles, np.arange(101) / 100, color=WARM)
         axes.fill_between(percentiles, np.arange(101) / 100, color=WARM, alpha=0.15, linewidth=0)
-        axes.set(ylim=(0, 1.03), xlim=(0, None), xlabel="from noticing the loss until joined (s)")
+        axes.set(ylim=(0, 1.03), xlim=(0, None), xlabel="from noticing the loss to joining (s)")
         axes.yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0))
-    return _svg(draw, "Cumulative distribution of the time that nodes seek")
+    return _svg(draw, "Cumulative distribution of the seeking time")
 
 
 def outages(seconds: np.ndarray, left: np.ndarray) -> str:
@@ -165,6 +165,6 @@ def outages(seconds: np.ndarray, left: np.ndarray) -> str:
         if seconds[-1] > 60:
             axes.set_xscale("symlog", linthresh=10)
             axes.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda x, _: f"{x:g}"))
-        axes.set(ylim=(0, 1.03), xlim=(0, None), xlabel="from the radio's loss until one tree again (s)")
+        axes.set(ylim=(0, 1.03), xlim=(0, None), xlabel="from radio loss to one tree again (s)")
         axes.yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0))
-    return _svg(draw, "Share of outages of tree links that are over, by the time since the loss of the radio")
+    return _svg(draw, "Share of tree link outages that are over, by time since the radio loss")

@@ -21,27 +21,27 @@ def incidents(counted: dict[str, pd.DataFrame], hosts: dict[int, str]) -> list[s
 def _identities(table: pd.DataFrame, hosts: dict[int, str]) -> str:
     told = [f"{_name(other, hosts)} (id {other}, boot epochs {_some(sorted({epoch for met in rows['epochs'] for epoch in met}))}; "
             f"met by {_names(rows['node'], hosts)}, {_times(rows['n'].sum())})" for other, rows in table.groupby("other")]
-    return f"two living nodes used one identity: {_some(told)}"
+    return f"two running nodes used one identity: {_some(told)}"
 
 
 def _refused(table: pd.DataFrame, hosts: dict[int, str]) -> str:
     found = sorted(table.groupby(["what", "limit"]), key=lambda group: (-group[1]["n"].sum(), *group[0]))
     told = [f"{what} (limit {limit}; {_times(rows['n'].sum())} at {_names(rows['node'], hosts)})" for (what, limit), rows in found]
-    return f"limits of nodes turned something away: {_some(told)}"
+    return f"nodes refused something at a limit: {_some(told)}"
 
 
 def _queues(table: pd.DataFrame, hosts: dict[int, str]) -> str:
     found = table.groupby("message")["n"].sum().sort_values(ascending=False, kind="stable")
     told = [f"{message} ({n})" for message, n in found.items()]
-    return f"full queues of channels refused {table['n'].sum()} messages at {_names(table['node'], hosts)}: {_some(told)}"
+    return f"full channel queues refused {table['n'].sum()} messages at {_names(table['node'], hosts)}: {_some(told)}"
 
 
 def _radios(table: pd.DataFrame, hosts: dict[int, str]) -> str:
-    return f"full transmit queues of radios turned away {table['frames'].sum()} frames of {_names(table['host'], hosts)}"
+    return f"full transmit queues of radios dropped {table['frames'].sum()} frames of {_names(table['host'], hosts)}"
 
 
 def _healed(table: pd.DataFrame, hosts: dict[int, str]) -> str:
-    return (f"digests found a subscription table wrong and healed it {_times(table['n'].sum())} at {_names(table['node'], hosts)} "
+    return (f"digests found a wrong subscription table and repaired it {_times(table['n'].sum())} at {_names(table['node'], hosts)} "
             f"({table['added'].sum()} filters added, {table['removed'].sum()} removed)")
 
 
@@ -56,12 +56,12 @@ def _interfaces(table: pd.DataFrame, hosts: dict[int, str]) -> str | None:
 
 
 def _unwritten(table: pd.DataFrame, hosts: dict[int, str]) -> str:
-    return f"{table['records'].sum():,} records could not be written at {_names(table['node'], hosts)}: what they would tell is missing"
+    return f"{table['records'].sum():,} records could not be written at {_names(table['node'], hosts)}, and are missing"
 
 
 def _slow_disks(table: pd.DataFrame, hosts: dict[int, str]) -> str:
     return (f"the disk took up to {table['seconds'].max():.1f} s to sync at {_names(table['node'], hosts)}: "
-            "a power cut may have cost as much")
+            "a power cut may have lost as much")
 
 
 _TELL = {"identity_conflict": _identities, "refused": _refused, "queue_overflow": _queues, "radio_overflow": _radios,

@@ -46,7 +46,7 @@ def ingest(context: SparkContext, logs: Sequence[Path], out: Path, pause: float 
     """
     for path in logs:
         if not path.is_file():
-            raise AnalysisError(f"{path}: not a file; the records of a run are files, remove it")
+            raise AnalysisError(f"{path}: not a file; the records of a run are plain files, so remove it")
     tasks = _portions(logs, context.defaultParallelism)
     folder = str(out.resolve())
     handed = (context.parallelize(tasks, len(tasks))

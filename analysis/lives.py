@@ -65,7 +65,7 @@ def notes(run: Run, cut: pd.DataFrame) -> list[str]:
     told = [f"host {row.node}'s records end at {row.t:.1f} s of {run.ended:.1f} s"
             + (f", and it is back at {row.back:.1f} s" if row.back == row.back else "")
             for row in early.sort_values(["t", "node"]).itertuples()]
-    return [f"lives without an end on record ({len(early)}), as after a power cut or in a part of a file, were taken to end with "
+    return [f"lives without a recorded end ({len(early)}), as after a power cut or in a file that was cut off, are taken to end with "
             f"their last record: {some(told)}; until a host is back, nothing is expected at its clients"]
 
 
@@ -75,21 +75,21 @@ def unheard(run: Run, found: Ingest, lives: pd.DataFrame, cut: pd.DataFrame) -> 
     world = found.lasts.get(-1)
     reports = run.world in MEDIA or found.counts.get("radio_traffic", 0) > 0
     lost = world is not None and reports and world < run.ended - WORLD_QUIET
-    missing = [f"the world's records end at {world:.1f} s of {run.ended:.1f} s: what the radio and the hosts did then is not known, and "
-               "what was there counts as there to the end"] if lost else []
+    missing = [f"the world's records end at {world:.1f} s of {run.ended:.1f} s: what the radio and the hosts did later is unknown, and "
+               "what was up counts as up to the end"] if lost else []
     if run.treeless:
         return missing  # without beacons a host may have nothing to report
     reporting = set(found.nodes) - set(found.untold.get("traffic", ())) - set(run.roaming)
     ended = lives.groupby("node")["down"].max().to_dict()
     told = [f"host {host}'s records end at {found.lasts[host]:.1f} s of {ended[host]:.1f} s"
             for host in sorted(reporting - set(cut["node"])) if found.lasts[host] < min(ended.get(host, 0.0), run.ended) - _quiet(run)]
-    notes = missing + [f"records break off of hosts that lived on ({len(told)}): {some(told)}; what they received and sent after that is not "
-            "known, and counts as lost or as never sent"] * bool(told)
+    notes = missing + [f"records of hosts that lived on break off ({len(told)}): {some(told)}; what they received and sent later is "
+            "unknown, and counts as lost or as never sent"] * bool(told)
     holes = [f"host {host} ({times} times, {longest:.1f} s at most)" for host, (times, longest) in sorted(found.holes.items())
              if host in reporting]
     if holes:
-        notes.append(f"hosts that reported on their traffic before and after told nothing for a while: {some(holes)}; they stood still, "
-                     "or a part of their records is missing, and what they did then is not known")
+        notes.append(f"hosts stopped reporting their traffic for a while: {some(holes)}; they stood still, "
+                     "or some of their records are missing, and what they did then is unknown")
     return notes
 
 

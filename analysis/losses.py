@@ -30,8 +30,8 @@ REASONS = {  # what each says; docs/analysis.md has the rules
 # The node's word when it gives an event up on its way over a link, in `event_dropped`.
 DROPS = {
     "overflow": ("overflow", "a queue on the way was full"),
-    "link_lost": ("repairing", "a link broke with the event in it"),
-    "hops": ("stale_route", "it had gone as many hops as an event may: in a circle"),
+    "link_lost": ("repairing", "a link broke while it carried the event"),
+    "hops": ("stale_route", "it reached the limit of hops: it went in a circle"),
 }
 # Why a broker gave up what it held for a device, in `buffer_dropped`; any other reason ended the device's session.
 GIVEN_UP = {
@@ -101,9 +101,9 @@ class Losses:
 
     def _without_tree(self, signs: Signs, outcome: Outcome) -> Why:
         if signs.refused:
-            return "overflow", "the event is larger than a broadcast carries"
+            return "overflow", "the event is too large for a broadcast"
         if self._run.radio_known and not outcome.connected:
-            return "radio", "hosts apart when it was published; carrying would have helped"
+            return "radio", "hosts not connected when it was published; only carrying would have helped"
         return "radio", "no broadcast came through"
 
     def _handoff(self, event: Published, signs: Signs, pair: Pair, hop: Hop | None, devices: Attached) -> Why | None:
@@ -123,32 +123,32 @@ class Losses:
             if until < at + self._run.deadline:
                 return "handoff", "the client moved before the deadline"
         if hop is not None and hop.link.startswith("@") and hop.far == pair.node:
-            return "handoff", "its broker did not hand it out"
+            return "handoff", "its broker did not deliver it"
         return None
 
     def _no_path(self, outcome: Outcome) -> Why:
         if not self._run.radio_known:
-            return "repairing", "their trees were not one"
+            return "repairing", "publisher and subscriber in different trees"
         if not outcome.connected:
-            return "repairing", "hosts apart when it was published; carrying would have helped"
-        return "repairing", "hosts connected, their trees were not one"
+            return "repairing", "hosts not connected when it was published; only carrying would have helped"
+        return "repairing", "hosts connected by radio, but in different trees"
 
     def _in_tree(self, event: Published, signs: Signs, pair: Pair, hop: Hop | None) -> Why:
         if hop is None:
-            return "stale_route", "it came to the subscriber's host and was not handed over"
+            return "stale_route", "it reached the subscriber's host and was not delivered"
         dropped = signs.dropped.get((hop.near, hop.link))
         if dropped in DROPS:
             return DROPS[dropped]
         sent = (hop.near, hop.link) in signs.queued
         closed = self._closures.get(hop.link, math.inf) <= event.at + self._run.deadline
         if sent and closed:
-            return "repairing", "a link broke with the event in it"
+            return "repairing", "a link broke while it carried the event"
         if sent and hop.far == pair.node:
-            return "radio", "sent over the last link, did not come in time"
+            return "radio", "sent over the last link, but did not arrive in time"
         if sent and not self._run.retransmits:
-            return "radio", "sent over a link once, and not seen behind it"
+            return "radio", "sent once over a link, and not seen beyond it"
         if sent:
             return "stale_route", "a host on the way had no route onward"
         if closed:
-            return "repairing", "a link broke before the event came to it"
+            return "repairing", "a link broke before the event reached it"
         return "stale_route", "a host on the way did not know that it was wanted"

@@ -12,5 +12,5 @@ def check() -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as server:
             server.bind(("localhost", 0))
     except OSError as error:
-        raise AnalysisError(f"this machine knows no localhost ({error.strerror or error}), which Spark needs to analyse runs; "
-                            "as root: echo '127.0.0.1 localhost' >> /etc/hosts (run --no-analysis does without)") from None
+        raise AnalysisError(f"this machine cannot resolve localhost ({error.strerror or error}), which Spark needs to analyse runs; "
+                            "as root, run: echo '127.0.0.1 localhost' >> /etc/hosts (run --no-analysis needs no Spark)") from None

@@ -18,7 +18,7 @@ FORMATS = (".json", ".csv")
 def check_name(path: Path) -> None:
     """Whether `write` knows the format that a file's name says, has a folder, and may write there. Raises AnalysisError."""
     if path.suffix not in FORMATS:
-        raise AnalysisError(f"{path}: its name says no format; end it with .json or .csv")
+        raise AnalysisError(f"{path}: its name names no known format; end it with .json or .csv")
     if not path.parent.is_dir():
         raise AnalysisError(f"{path}: there is no folder {path.parent}; make it, or choose another")
     try:

@@ -23,10 +23,10 @@ from mobility.wholefile import write_whole
 _TEMPLATES = Path(__file__).parent / "templates"
 _OUTCOMES = {
     "complete": "The run came to its end.",
-    "interrupted": "The run was interrupted; what had been recorded until then was analysed.",
-    "disk_full": "The disk became full and the run stopped; records of the last seconds may be missing.",
-    "failed": "The run failed; what had been recorded until then was analysed.",
-    "running": "The run did not write its last word: it was killed, or it is still going on.",
+    "interrupted": "The run was interrupted; the analysis covers what it had recorded by then.",
+    "disk_full": "The disk filled up and the run stopped; records of the last seconds may be missing.",
+    "failed": "The run failed; the analysis covers what it had recorded by then.",
+    "running": "The run did not record its end: it was killed, or it is still going on.",
 }
 
 

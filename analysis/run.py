@@ -127,45 +127,45 @@ def read(path: Path | str) -> Run:
     except OSError as error:  # a folder above it may not be entered
         raise AnalysisError(f"{path}: cannot be read: {error.strerror}") from None
     if there and (whole := _around(path)) is not None:
-        raise AnalysisError(f"{path}: a part of a run directory; give the whole: {whole}")
+        raise AnalysisError(f"{path}: part of a run directory; give the whole one: {whole}")
     if not is_folder:
-        what = "is no folder" if there else "no such folder"
-        raise AnalysisError(f"{path}: {what}; give a run directory, as `roamcast run` writes one, or `roamcast collect` from "
-                            "records of a field")
+        what = "not a folder" if there else "no such folder"
+        raise AnalysisError(f"{path}: {what}; give a run directory, as `roamcast run` writes it, or `roamcast collect` from "
+                            "field records")
     try:
         str(path.resolve()).encode()
     except UnicodeEncodeError:
-        raise AnalysisError(f"{path}: its name is not UTF-8, and Spark can open no such folder; rename it") from None
+        raise AnalysisError(f"{path}: its name is not UTF-8, and Spark cannot open such a folder; rename it") from None
     scenario = _toml(path / "scenario.toml")
     notes: list[str] = []
     manifest = _manifest(path / "manifest.json", notes)
     try:
         run = _run(path, scenario, manifest, notes)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError) as error:
-        raise AnalysisError(f"{path / 'scenario.toml'}: not as `roamcast run` writes it ({error}); "
+        raise AnalysisError(f"{path / 'scenario.toml'}: not in the form that `roamcast run` writes ({error}); "
                             "give a run directory that it wrote") from None
     run = _with_logs(run, notes)
     if run.world == "field":
-        notes.append("a run in the field: nobody recorded which radio links existed, so there is no physical "
+        notes.append("a field run: no record says which radio links existed, so there is no physical "
                      "bound")
         notes += _clocks(path, manifest)
     elif not run.radio_known:
-        notes.append(f"world.jsonl is {'empty' if (path / 'world.jsonl').is_file() else 'missing'}: radio contacts are not known, so there is no physical bound")
+        notes.append(f"world.jsonl is {'empty' if (path / 'world.jsonl').is_file() else 'missing'}: radio contacts are unknown, so there is no physical bound")
     outcome = manifest.get("outcome")
     if manifest and outcome not in ("complete", "interrupted"):
-        why = "the run still goes on, or was killed" if outcome in (None, "running") else \
+        why = "the run is still going on, or was killed" if outcome in (None, "running") else \
             f"the run did not end in order ({outcome}: {str(manifest.get('reason'))[:200]})"
-        notes.append(f"by manifest.json {why}: its last records may be missing")
+        notes.append(f"according to manifest.json {why}: its last records may be missing")
     for said in (manifest.get("notes"), manifest.get("fidelity", {}).get("notes")):  # before the run, and in it
         if isinstance(said, list):
             notes += map(str, said)
         elif said is not None:
-            notes.append("notes in manifest.json are no list and were not read: open the file")
+            notes.append("notes in manifest.json are not a list and were not read: open the file")
     if manifest and outcome not in (None, "running"):
         if math.isnan(run.ended):
-            notes.append(f"manifest.json says ended = {str(manifest.get('ended'))[:40]!r}, which is no time: the run ended with its last record")
+            notes.append(f"manifest.json says ended = {str(manifest.get('ended'))[:40]!r}, which is not a time: the run is taken to end with its last record")
         elif run.ended > run.duration + 1:
-            notes.append(f"by manifest.json the run ended at {run.ended:g} s, and by scenario.toml it lasts {run.duration:g} s: the latter counts")
+            notes.append(f"manifest.json says that the run ended at {run.ended:g} s, scenario.toml that it lasts {run.duration:g} s: the latter counts")
     return replace(run, notes=tuple(notes))
 
 
@@ -202,12 +202,12 @@ def _with_logs(run: Run, notes: list[str]) -> Run:
         hosts = {host: str(host) for host in sorted(found.keys() | given)}
     silent = sorted(hosts.keys() - found.keys())
     if silent:
-        notes.append(f"no records of {len(silent)} of {len(hosts)} hosts ({some([hosts[host] for host in silent])}): what they sent and received is not known")
+        notes.append(f"no records of {len(silent)} of {len(hosts)} hosts ({some([hosts[host] for host in silent])}): what they sent and received is unknown")
     empty = [host for host, file in sorted(found.items()) if file.is_file() and not file.stat().st_size]
     if empty:
-        notes.append(f"the record files of {len(empty)} of {len(hosts)} hosts are empty ({some([hosts[host] for host in empty])}): what they did is not known")
+        notes.append(f"the record files of {len(empty)} of {len(hosts)} hosts are empty ({some([hosts[host] for host in empty])}): what they did is unknown")
     if strange:
-        notes.append(f"in the folder nodes these are no record files of the run's hosts and were left out: {some(strange)}")
+        notes.append(f"files in the folder nodes that are not records of the run's hosts were left out: {some(strange)}")
     logs = [found[host] for host in sorted(found)] + ([world] if world.is_file() else [])
     return replace(run, hosts=hosts, logs=tuple(logs), silent=tuple(silent))
 
@@ -235,11 +235,11 @@ def _run(path: Path, scenario: dict[str, Any], manifest: dict[str, Any], notes: 
     def number(key: str, default: float | None = None) -> float:
         value = table.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LONGEST:
-            raise AnalysisError(f"{path / 'scenario.toml'}: run.{key}: found {value!r}; a number of seconds from 0 to "
-                                f"{LONGEST:g} is needed" + ("; the clock of a host was off by years when the records were put "
-                                "together: collect them again" if table.get("world") == "field" else ""))
+            raise AnalysisError(f"{path / 'scenario.toml'}: run.{key}: found {value!r}; give a number of seconds from 0 to "
+                                f"{LONGEST:g}" + ("; a host's clock was off by years when the records were "
+                                "collected: collect them again" if table.get("world") == "field" else ""))
         if key not in table:
-            notes.append(f"scenario.toml has no run.{key}: {value:g} s was taken")
+            notes.append(f"scenario.toml has no run.{key}: using {value:g} s")
         return float(value)
 
     def seconds(value: object) -> float:
@@ -249,24 +249,24 @@ def _run(path: Path, scenario: dict[str, Any], manifest: dict[str, Any], notes: 
 
     duration, deadline, warm_up = number("duration"), number("deadline", 10.0), number("warm_up", 0.0)
     if not table.get("window"):
-        notes.append("scenario.toml has no run.window: from the warm-up's end to the deadline before the end was taken")
+        notes.append("scenario.toml has no run.window: using the time from the end of the warm-up to one deadline before the end")
     first, last = map(seconds, table.get("window") or (warm_up, duration - deadline))
     if not -LONGEST <= first <= last <= LONGEST:
         raise ValueError(f"run.window is {first:g} to {last:g}")
     seed = table.get("seed")
     if type(seed) is not int:
-        notes.append(f"scenario.toml has no whole number as run.seed, but {seed!r}: 0 was taken, and runs of one seed count once")
+        notes.append(f"run.seed in scenario.toml is {seed!r}, not a whole number: using 0, and runs with one seed count once")
     if not isinstance(table.get("world"), str):
-        notes.append("scenario.toml has no run.world: sim was taken")
+        notes.append("scenario.toml has no run.world: using sim")
     elif table["world"] not in WORLDS:
-        notes.append(f"the world {table['world'][:40]!r} of scenario.toml is none of {', '.join(WORLDS)}: it is taken for one whose radio is "
-                     "on record")
+        notes.append(f"the world {table['world'][:40]!r} of scenario.toml is none of {', '.join(WORLDS)}: it counts as one that records "
+                     "its radio")
     elif manifest.get("world") not in (None, table["world"]):
-        notes.append(f"the worlds of scenario.toml ({table['world']}) and manifest.json ({str(manifest['world'])[:40]}) differ: the "
-                     "former's was taken")
+        notes.append(f"the worlds of scenario.toml ({table['world']}) and manifest.json ({str(manifest['world'])[:40]}) differ: "
+                     "the former counts")
     node = scenario.get("node", {})
     if odd := [key for key, known in KNOWN.items() if key in node and (type(node[key]), node[key]) not in [(type(one), one) for one in known]]:
-        notes.append(f"scenario.toml has values that are not known here in node.{', node.'.join(odd)}: losses are explained as with a "
+        notes.append(f"scenario.toml has unknown values in node.{', node.'.join(odd)}: losses are explained as with a "
                      "tree whose links retransmit")
     if missing := [key for key in KNOWN if key not in node]:
         notes.append(f"scenario.toml has no node.{', node.'.join(missing)}: losses are explained as with a tree whose links retransmit")
@@ -283,20 +283,20 @@ def _clocks(path: Path, manifest: dict[str, Any]) -> list[str]:
     found = manifest.get("clocks")
     clocks = [clock for clock in found if isinstance(clock, dict)] if isinstance(found, list) else []
     if not clocks:
-        raise AnalysisError(f"{path / 'manifest.json'}: tells of no clocks, and every node of a field writes its records by a "
-                            f"clock of its own; bring them together: roamcast collect {path / 'nodes'} --out DIR")
+        raise AnalysisError(f"{path / 'manifest.json'}: says nothing about clocks, and every field node writes its records by "
+                            f"its own clock; align them: roamcast collect {path / 'nodes'} --out DIR")
     wrong = [c["wrong"] for c in clocks if isinstance(c.get("wrong"), int | float) and c.get("by") != "one way"]
     placed = [c for c in clocks if type(c.get("node")) is int]
     late = _nodes(c for c in placed if c.get("by") == "one way")
     loose = _nodes(c for c in placed if c.get("by") != "one way" and c.get("wrong") is None)
     notes = []
     if len(wrong) > 1:
-        notes.append(f"the nodes' clocks agree to {1000 * max(wrong):.1f} ms or better; latencies are no surer")
+        notes.append(f"the nodes' clocks agree to {1000 * max(wrong):.1f} ms or better; latencies are no more exact")
     if late:
-        notes.append(f"the clocks of nodes {late} were aligned by what came one way only: they are late by the fastest "
-                     "of it, nothing tells by how much, and times between them and others are off by that")
+        notes.append(f"the clocks of nodes {late} were aligned by one-way traffic only: they are late by its "
+                     "shortest delay, which is unknown, and times between them and others are off by as much")
     if loose:
-        notes.append(f"the clocks of nodes {loose} are as far off as they were set: times that "
+        notes.append(f"the clocks of nodes {loose} could not be aligned: times that "
                      "involve them mean little")
     return notes
 
@@ -323,9 +323,9 @@ def _toml(path: Path) -> dict[str, Any]:
         with open(path, "rb") as file:
             return tomllib.load(file)
     except FileNotFoundError:
-        cure = f"roamcast collect {path.parent} --out DIR makes one of these records" if any(path.parent.glob("*.jsonl")) \
+        cure = f"roamcast collect {path.parent} --out DIR makes one from these records" if any(path.parent.glob("*.jsonl")) \
             else "give one that `roamcast run` wrote"
-        raise AnalysisError(f"{path.parent}: is no run directory, it has no {path.name}; {cure}") from None
+        raise AnalysisError(f"{path.parent}: not a run directory, it has no {path.name}; {cure}") from None
     except (OSError, ValueError, RecursionError) as error:  # of TOML and of UTF-8, too
         raise AnalysisError(f"{path}: cannot be read: {error}") from None
 
@@ -333,7 +333,7 @@ def _toml(path: Path) -> dict[str, Any]:
 def _once(pairs: list[tuple[str, object]], notes: list[str]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        notes.append("manifest.json has a key twice: the last of each was taken")
+        notes.append("manifest.json has a key twice: the last value counts")
     return found
 
 
@@ -349,11 +349,11 @@ def _manifest(path: Path, notes: list[str]) -> dict[str, Any]:
         notes.append(f"manifest.json cannot be read ({error}): the run did not end in order")
         return {}
     if not isinstance(found, dict):
-        notes.append("manifest.json is not as a run writes it: the run did not end in order")
+        notes.append("manifest.json is not in the form that a run writes: the run did not end in order")
         return {}
     fidelity = found.get("fidelity")
     if fidelity is not None and not isinstance(fidelity, dict):
-        notes.append("fidelity in manifest.json is not as a run writes it: whether the run was valid is not known")
+        notes.append("fidelity in manifest.json is not in the form that a run writes: whether the run was valid is unknown")
     found["fidelity"] = fidelity if isinstance(fidelity, dict) else {}
     because = found["fidelity"].get("invalid_because")
     if because is not None and not isinstance(because, list):
@@ -377,7 +377,7 @@ def _hosts(scenario: dict[str, Any], notes: list[str]) -> dict[int, str]:
         raise ValueError(f"hosts.count is {count}")
     if names:
         if count not in (0, len(names)):
-            notes.append(f"scenario.toml has hosts.count = {count} and {len(names)} hosts.names: as many hosts were taken as have names")
+            notes.append(f"scenario.toml has hosts.count = {count} and {len(names)} hosts.names: the names count")
         if len(set(map(str, names))) < len(names):
             notes.append("scenario.toml gives several hosts one name: the report cannot tell them apart")
         return dict(enumerate(map(str, names)))

@@ -28,7 +28,7 @@ def samples(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
     notes = []
     for run in runs:
         if run.seed in kept:
-            notes.append(f"{run.path} was left out: its seed {run.seed} is that of {kept[run.seed].path}, "
+            notes.append(f"{run.path} was left out: it has seed {run.seed}, as has {kept[run.seed].path}, "
                          "and one seed is one sample")
         else:
             kept[run.seed] = run
@@ -37,8 +37,8 @@ def samples(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
         notes.append("the runs were made by different versions: "
                      + ", ".join(f"{name} ({run.path.name})" for name, run in sorted(versions.items())))
     if len(kept) < FEW and len(runs) > 1:
-        notes.append(f"{len(kept)} {'runs are' if len(kept) > 1 else 'run is'} few for an interval: it assumes that means "
-                     f"over seeds are normal; {FEW} seeds or more tell better")
+        notes.append(f"{len(kept)} {'runs are' if len(kept) > 1 else 'run is'} few for an interval, which assumes that "
+                     f"means over seeds are normally distributed; use {FEW} seeds or more")
     return list(kept.values()), notes
 
 
@@ -47,7 +47,7 @@ def _must_agree(first: Run, run: Run) -> None:
     for key in differing(one, other)[:1]:
         found, wanted = (json.dumps(keys[key], default=str) if key in keys else "nothing" for keys in (other, one))
         raise AnalysisError(f"{run.path / 'scenario.toml'}: {key}: found {found[:60]}, and {wanted[:60]} in {first.path}; a mean "
-                            "is over runs that differ by their seed alone; `roamcast compare` lays others side by side")
+                            "needs runs that differ only in their seed; `roamcast compare` compares others")
 
 
 def _fixed(run: Run) -> dict[str, object]:

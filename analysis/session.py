@@ -68,8 +68,8 @@ EMBEDDED_SETTINGS = {
 def check_master(master: str | None) -> None:
     """Whether a master's name has the form of one; whether it is there shows when Spark starts. Raises AnalysisError."""
     if master is not None and not _MASTER.fullmatch(master):
-        raise AnalysisError(f"{master!r} is no Spark master; give spark://HOST:PORT, local[N], yarn or k8s://HOST:PORT, or "
-                            "leave --master out for the embedded one")
+        raise AnalysisError(f"{master!r} is not a Spark master; give spark://HOST:PORT, local[N], yarn or k8s://HOST:PORT, or "
+                            "leave out --master for the embedded one")
 
 
 def session(master: str | None = None) -> SparkSession:
@@ -186,7 +186,7 @@ def _answers(master: str | None) -> None:
             return
         except OSError as error:
             refused.append(f"{address}: {error.strerror or error}")
-    raise AnalysisError(f"no Spark master answers at {'; '.join(refused)}; start it, or leave --master out for the embedded one")
+    raise AnalysisError(f"no Spark master answers at {'; '.join(refused)}; start it, or leave out --master for the embedded one")
 
 
 def _children(thread: int | None = None) -> set[int]:

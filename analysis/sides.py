@@ -109,7 +109,7 @@ def _fixed(run: Run) -> dict[str, object]:
 
 def _same_scenario(runs: Sequence[Run]) -> None:
     if len(runs) < 2:
-        raise AnalysisError("one run is nothing to compare; give two run directories, or several a side")
+        raise AnalysisError("one run is not enough to compare; give two run directories, or several per side")
     first = runs[0]
     traces: dict[int | None, Run] = {}
     for run in runs:
@@ -118,7 +118,7 @@ def _same_scenario(runs: Sequence[Run]) -> None:
         which = run.seed if run.scenario.get("mobility", {}).get("model") == "random_waypoint" else None
         print_, other = _fingerprint(run), traces.setdefault(which, run)
         if print_ is not None and print_ != _fingerprint(other):
-            raise AnalysisError(f"{run.path}: {TRACE}: the hosts move otherwise than in {other.path}; "
+            raise AnalysisError(f"{run.path}: {TRACE}: the hosts move differently from those in {other.path}; "
                                 "only runs of one scenario can be compared")
 
 
@@ -160,11 +160,11 @@ def _parted(runs: Sequence[Run]) -> tuple[list[Run], list[Run]]:
     if len(kinds) == 2:
         return kinds[0][1], kinds[1][1]
     if len(kinds) == 1:
-        raise AnalysisError("all these runs have the same world and node settings; say which to lay beside which: "
+        raise AnalysisError("all these runs have the same world and node settings; say which to compare with which: "
                             "roamcast compare RUN ... --with RUN ...")
     keys = [k for k in kinds[0][0] if any(k in differing(kinds[0][0], other) for other, _ in kinds[1:])]
     raise AnalysisError(f"these runs have {len(kinds)} different settings (in {', '.join(keys[:4]) or 'keys that some lack'}); "
-                        "give runs of two, or say which to lay beside which with --with")
+                        "give runs with two settings, or separate the sides with --with")
 
 
 def _settings(run: Run) -> dict[str, object]:
@@ -177,12 +177,12 @@ def _one_kind(runs: Sequence[Run]) -> None:
     first = _settings(runs[0])
     for run in runs:
         if run.seed in seen:
-            raise AnalysisError(f"{run.path}: run.seed: {run.seed}, and so in {seen[run.seed].path} on the same side; "
+            raise AnalysisError(f"{run.path}: run.seed: found {run.seed}, as in {seen[run.seed].path} on the same side; "
                                 "give one run of each seed")
         seen[run.seed] = run
         for key in differing(first, _settings(run))[:1]:
             raise AnalysisError(f"{run.path}: {key}: found {_shown(_settings(run), key)}, and {_shown(first, key)} in "
-                                f"{runs[0].path} on the same side; runs of a side differ by their seed alone")
+                                f"{runs[0].path} on the same side; runs on one side may differ only in their seed")
 
 
 def _same_window(members: Sequence[Member]) -> None:
@@ -198,11 +198,11 @@ def _member(run: Run, needed: Sequence[str], say: Callable[[str], None]) -> Memb
     from analysis import analyse
     found = _summary(run, needed)
     if found is None:
-        say(f"{run.path} is not analysed, or was by another version: analysing it first")
+        say(f"{run.path} has no analysis by this version: analysing it first")
         analyse(run.path)
         found = _summary(run, needed)
         if found is None:
-            raise AnalysisError(f"{run.path / 'summary.json'}: the analysis left no numbers there that can be read")
+            raise AnalysisError(f"{run.path / 'summary.json'}: the analysis left no readable numbers there")
     numbers = {k: math.nan if v is None else float(v) for k, v in found["numbers"].items()}
     numbers |= metrics.numbers(_families(run, numbers.get("deliveries", 0)))
     window = (float(found["window"][0]), float(found["window"][1]))

@@ -51,31 +51,31 @@ def captured(run: Run) -> tuple[dict[int, Path], list[str]]:
     passed over. About captures of worlds without signals there is nothing to say."""
     folder = run.path / "captures"
     found: dict[int, Path] = {}
-    notes = ["captures is no folder, and was passed over"] if folder.is_file() else []
+    notes = ["captures is not a folder and was skipped"] if folder.is_file() else []
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if path.name == OURS:
             continue
         named = _NAME.fullmatch(path.name)
         host = int(named[1]) if named else -1
         if host not in run.hosts:
-            why = "its name is not NUMBER.pcap with the number of a host of the run"
+            why = "its name is not NUMBER.pcap with the number of one of the run's hosts"
         elif (head := _head(path)) is None or head and not _known(head):
-            why = "it is no capture in the format pcap or pcapng"
+            why = "it is not a capture in the format pcap or pcapng"
         elif not head:
             why = "it is empty"
         elif host in found:
-            why = f"{found[host].name} is of that host too"
+            why = f"{found[host].name} is from the same host"
         elif _tells(head):
             found[host] = path
             continue
         elif run.world in WITH_SIGNALS:
-            why = "its frames have no radiotap headers, which would tell signals"
+            why = "its frames have no radiotap headers, which hold the signal"
         else:
             continue
-        notes.append(f"captures/{path.name} was passed over: {why}")
+        notes.append(f"captures/{path.name} was skipped: {why}")
     if found and _began(run.manifest) is None:
-        notes.append("the manifest tells no epoch, and no start with a time zone: when frames were captured is known by the wall "
-                     "clock alone, and the table signals has that, in s since 1970")
+        notes.append("the manifest has neither an epoch nor a start with a time zone: times in the table signals are those of the wall "
+                     "clock, in s since 1970")
     return dict(sorted(found.items())), notes
 
 
@@ -116,12 +116,12 @@ def signals(context: SparkContext, run: Run, captures: dict[int, Path], out: Pat
 
 def broken_off(found: Heard, ended: float = math.inf) -> list[str]:
     """Notes on captures that end in the middle, hold no signals after all, or were made at another time than the run."""
-    why = {0: "tells no signals: none of its frames has a radiotap header",
+    why = {0: "has no signals: none of its frames has a radiotap header",
            1: "ends in the middle of a frame, or is damaged there: what came before counts",
-           2: f"tells no signals: none of its frames is known as a host's, by a datagram over UDP port {_HEADER.port} in it"}
+           2: f"has no signals: none of its frames is from a known host, which a datagram over UDP port {_HEADER.port} would show"}
     notes = [f"the capture of host {host} {why[which]}" for host, which in sorted(found.broken.items())]
     return notes + [f"the capture of host {host} was made from {first:,.0f} to {last:,.0f} s of the run, which ended at "
-                    f"{ended:g} s: the clock of whoever made it was wrong, or it is of another run; its signals count"
+                    f"{ended:g} s: its clock was wrong, or it is from another run; its signals count"
                     for host, (first, last) in sorted(found.spans.items()) if first > ended + ASTRAY or last < -ASTRAY]
 
 

@@ -102,7 +102,7 @@ def study(context: SparkContext, run: Run) -> Study:
     try:
         for there in (run.tables, growing):
             if there.is_symlink() or there.exists() and not there.is_dir():
-                raise AnalysisError(f"{there}: it is no folder, and the analysis writes its tables there; remove it")
+                raise AnalysisError(f"{there}: not a folder, and the analysis writes its tables there; remove it")
         shutil.rmtree(growing, ignore_errors=True)  # of an analysis that was killed
         growing.mkdir()
         found = _studied(context, run, growing)
@@ -246,7 +246,7 @@ def _notes(whole: Study) -> list[str]:
         notes.append("nothing was expected: no event in the measurement window matched a lasting subscription")
     early = int(counted["early"] + _class(whole.parts, "local")["early"])
     if early:
-        notes.append(f"{early} deliveries are on record before their publication: clocks or records are wrong, and latencies with them")
+        notes.append(f"{early} deliveries are recorded before their publication: clocks or records are wrong, and so are latencies")
     if whole.run.radio_known and counted["impossible"]:
         notes.append(f"{int(counted['impossible'])} deliveries are beyond the physical bound: a frame passed where the "
                      "world recorded no radio link (docs/analysis.md, \"The physical bound\")")
@@ -259,23 +259,23 @@ def _about_logs(run: Run, found: Ingest) -> list[str]:
     if found.malformed:
         lines = sum(found.malformed.values())
         torn = f", {min(found.torn, lines)} of them a torn last line" if found.torn else ""
-        notes.append(f"{lines} lines of the logs are no records{torn} (in {some(sorted(found.malformed))})")
+        notes.append(f"{lines} lines of the logs are not records{torn} (in {some(sorted(found.malformed))})")
     if found.odd:
         told = [f"{what} ({n})" for what, n in sorted(found.odd.items())]
-        notes.append(f"records whose fields are not those that are known here count by those that are, as of another version: {some(told)}")
+        notes.append(f"records with unknown or missing fields, as from another version, count by their known fields: {some(told)}")
     if found.astray:
         told = [f"{file} of {'the world' if nodes == [-1] else f'nodes {some(nodes)}'}" for file, nodes in sorted(found.astray.items())]
-        notes.append(f"{found.strayed} lines stand in the file of another node and were left out: in {some(told)}")
+        notes.append(f"{found.strayed} lines are in the file of another node and were left out: {some(told)}")
     if found.back:
         told = [f"{file} ({times} times)" for file, times in sorted(found.back.items())]
         notes.append(f"times step back by more than {portion.STEP:g} s within {some(told)}: these may be two logs in one file, "
-                     "and what they tell twice counts twice")
+                     "and what both record counts twice")
     if run.in_order and found.last > run.ended + 1:
-        notes.append(f"records reach until {found.last:g} s, beyond the run's end at {run.ended:g} s")
+        notes.append(f"records go on until {found.last:g} s, past the run's end at {run.ended:g} s")
     quiet = found.untold.get("traffic", [])
     if quiet and found.counts:
-        notes.append(f"{len(quiet)} hosts that left records told nothing of their traffic ({some(quiet)}): what they sent is in no "
-                     "number of the overhead")
+        notes.append(f"{len(quiet)} hosts that left records did not report their traffic ({some(quiet)}): the overhead leaves out "
+                     "what they sent")
     return notes
 
 
@@ -283,27 +283,27 @@ def _contradictions(whole: Study) -> list[str]:
     notes, odd = [], whole.odd
     lifeless = sorted(set(whole.ingest.nodes) - set(map(int, whole.lives["node"])))
     if lifeless:
-        notes.append(f"{len(lifeless)} hosts left records and none of a start ({some(lifeless)}): they count as down throughout")
+        notes.append(f"{len(lifeless)} hosts left records but none of a start ({some(lifeless)}): they count as down throughout")
     notes += _apart(whole)
     if odd["twice"]:
-        notes.append(f"{odd['twice']:,} events were published more than once under one name, as by two hosts with one id or by "
-                     "records given twice; the first counts")
+        notes.append(f"{odd['twice']:,} events were published more than once under one name, as by two hosts with one id or in "
+                     "duplicate records; the first counts")
     if odd["foreign"]:
-        notes.append(f"{odd['foreign']:,} events were published at another host than their names say; where they were published counts")
+        notes.append(f"{odd['foreign']:,} events were published at another host than their names say; that host counts")
     if odd["doubled"]:
         notes.append(f"{odd['doubled']:,} events have an attribute more than once: each of its values counts")
     if odd["links"]:
-        notes.append(f"{odd['links']:,} changes of tree links name a link of other hosts than the two that they are told of: the link is "
-                     "taken to be between those two")
+        notes.append(f"{odd['links']:,} changes of tree links name a link between other hosts than the two that they are about: the link "
+                     "counts as between those two")
     if odd["misfits"]:
-        notes.append(f"{odd['misfits']:,} constraints of filters have values of a type that their operator does not take, or too few or too "
-                     "many: no such value satisfies them, and of too many the first counts")
+        notes.append(f"{odd['misfits']:,} filter constraints have values of the wrong type for their operator, too few or too "
+                     "many: a value of the wrong type satisfies nothing, and of too many the first counts")
     if odd["operators"]:
-        notes.append(f"filters have operators that are not known here ({some(odd['operators'])}): nothing satisfies these")
+        notes.append(f"filters have unknown operators ({some(odd['operators'])}): nothing satisfies these")
     if odd["filters"]:
-        notes.append(f"{odd['filters']:,} filters were told in different ways under one hash; one of these counts")
+        notes.append(f"{odd['filters']:,} filters were recorded in different ways under one hash; one of these counts")
     if len(odd["versions"]) > 1:
-        notes.append(f"the nodes were of different versions: {some(odd['versions'])}")
+        notes.append(f"the nodes ran different versions: {some(odd['versions'])}")
     return notes
 
 
@@ -313,9 +313,9 @@ def _apart(whole: Study) -> list[str]:
     for host in whole.run.unplaced:
         own, others = lived[lived["node"] == host], lived[~lived["node"].isin(whole.run.unplaced)]
         if len(own) and len(others) and (own["down"].max() < others["up"].min() or own["up"].min() > others["down"].max()):
-            notes.append(f"host {host} heard nobody, and by its wall clock it ran {'before' if own['down'].max() < others['up'].min() else 'after'} "
-                         "the others: if that clock was wrong, what it should have had and given is missing here. Its time and "
-                         "the others' make up the duration; collect the records again, which leaves such a host out")
+            notes.append(f"host {host} heard no other host, and by its wall clock it ran {'before' if own['down'].max() < others['up'].min() else 'after'} "
+                         "the others: if that clock was wrong, its share of events and deliveries is missing here. The duration "
+                         "spans its time and that of the others; collect the records again, which leaves out such a host")
     return notes
 
 

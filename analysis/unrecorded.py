@@ -27,6 +27,6 @@ def notes(found: pd.DataFrame, hosts: dict[int, str]) -> list[str]:
         return []
     by_host = found.groupby("source")["missing"].sum()
     told = [f"{n:,} of host {hosts.get(int(host), host)}" for host, n in by_host.sort_values(ascending=False).items()]
-    return [f"{int(found['missing'].sum()):,} publications are in no record ({some(told)}; their numbers are missing below the "
-            f"highest that anybody named): the delivery ratio leaves them out, though {int(found['delivered'].sum()):,} of them "
-            "came to clients; what came to nobody after the highest is not known at all"]
+    return [f"{int(found['missing'].sum()):,} publications are not on record ({some(told)}; their numbers are missing below the "
+            f"highest known): the delivery ratio leaves them out, though {int(found['delivered'].sum()):,} of them "
+            "reached clients; later ones that reached nobody are unknown"]

@@ -48,7 +48,7 @@ def test_damaged_records_are_left_out_and_the_rest_is_analysed(tmp_path, spark, 
     summary = analyse(path)
     assert (path / "report.html").is_file() and 0 <= summary.numbers[0]["ratio"] <= 1
     told = "; ".join(summary.notes)
-    assert "are no records" in told and "unknown kinds" in told
+    assert "are not records" in told and "unknown kinds" in told
     assert "\x1b" not in visible(summary.table())
 
 

@@ -129,7 +129,7 @@ def test_other_seeds_are_not_paired(tmp_path):
 
 def test_shared_seeds_are_hinted_at(tmp_path):
     found = compare(both(tmp_path, [0.8, 0.9, 1.0], [0.5, 0.6]))
-    assert not found.paired and "the seeds 1, 2: with these alone" in table(found)
+    assert not found.paired and "the seeds 1, 2: compare only these" in table(found)
 
 
 def test_verdicts(tmp_path):
@@ -145,7 +145,7 @@ def test_verdicts(tmp_path):
         "hops_mean": NOISE, "repairs": CONSTANT, "merges": DIFFERS, "latency_p95": UNCLEAR}
     text = table(found)
     assert "Not noise: merges." in text and "among so many: 95th percentile latency." in text
-    assert "nothing to test by: repairs." in text and "for 3 numbers" in text
+    assert "so there is nothing to test: repairs." in text and "for 3 numbers" in text
 
 
 def test_families_of_messages(tmp_path):
@@ -166,14 +166,14 @@ def test_one_run_a_side_tells_no_noise(tmp_path, capsys):
     paths = both(tmp_path, [0.8], [0.5])
     assert main(["compare", *map(str, paths)]) == 0
     shown = capsys.readouterr().out
-    assert "One run on a side cannot tell a difference from noise" in shown and "-30" in shown
+    assert "One run per side cannot tell a difference from noise" in shown and "-30" in shown
     assert "noise," not in shown and "Test:" not in shown
 
 
 @pytest.mark.parametrize("changed, key", [
     ({"radio__range": 100.0}, "radio.range: found 100.0, and 150.0"), ({"run__duration": 61.0}, "run.duration"),
     ({"run__window": [5.0, 40.0]}, "run.window"), ({"workload__publish": [{"at": 1.0, "every": 2.0}]}, "publish[0].every"),
-    ({"radio__loss": 0.1}, "radio.loss: found 0.1, and nothing"), ({"trace": b"0 1 3"}, "the hosts move otherwise"),
+    ({"radio__loss": 0.1}, "radio.loss: found 0.1, and nothing"), ({"trace": b"0 1 3"}, "the hosts move differently"),
     ({"window": (5.0, 20.0)}, "measured 5-20 s")])
 def test_different_scenarios_are_refused(tmp_path, changed, key):
     paths = [made(tmp_path / "a"), made(tmp_path / "b", run__world="netns", **changed)]
@@ -185,16 +185,16 @@ def test_different_scenarios_are_refused(tmp_path, changed, key):
 def test_each_seed_may_have_its_movement_but_a_trace_is_one(tmp_path):
     compare([made(tmp_path / "a", 1), made(tmp_path / "b", 2, trace=b"5")])
     static = {"mobility__model": "static"}
-    with pytest.raises(AnalysisError, match="move otherwise"):
+    with pytest.raises(AnalysisError, match="move differently"):
         compare([made(tmp_path / "c", 1, **static), made(tmp_path / "d", 2, trace=b"5", **static)])
 
 
 def test_what_no_sides_can_be_made_of(tmp_path):
     a, b, c = (made(tmp_path / f"a{seed}", seed) for seed in (1, 2, 3))
     other, third = made(tmp_path / "b", 1, node__hello_interval=2.0), made(tmp_path / "c", 1, node__hello_interval=3.0)
-    for left, right, said in [([a], [], "one run is nothing"), ([a, b, c], [], "--with"), ([a, a, other], [], "one run of each"),
+    for left, right, said in [([a], [], "one run is not enough"), ([a, b, c], [], "--with"), ([a, a, other], [], "one run of each"),
                               ([a, other, third], [], "3 different settings .in node.hello_interval"),
-                              ([b, other], [c], "differ by their seed alone")]:
+                              ([b, other], [c], "differ only in their seed")]:
         with pytest.raises(AnalysisError, match=said):
             compare(left, right)
     assert compare([a, b], [c]).left.seeds == [1, 2], "said by hand, settings need not differ"
@@ -224,7 +224,7 @@ def test_runs_of_different_versions_are_named_and_compared(tmp_path):
 
     assert notes(*[one] * 8) == notes(*[{}] * 8) == []
     assert notes(*[one] * 4, *[other] * 4) == [
-        "these runs are of different versions of Roamcast, and what differs may be the versions' (0.1.0 (aaaaaaa): sim "
+        "these runs are from different versions of Roamcast, which may explain what differs (0.1.0 (aaaaaaa): sim "
         "seed 1, sim seed 2, sim seed 3 and 1 more; 0.1.0 (bbbbbbb): netns seed 1, netns seed 2, netns seed 3 and 1 "
         "more)"]
     assert "unknown: netns seed 4" in notes(*[one] * 7, {})[0]

@@ -109,10 +109,10 @@ def test_reasons(outcomes):
     assert reason(outcomes, 2, 4) == reason(outcomes, 2, 6) == "overflow"
     assert reason(outcomes, 3, 4) == "stale_route"
     assert reason(outcomes, 3, 5) == "repairing"
-    assert outcomes.loc[("0.1.3", 5), "detail"].startswith("hosts apart")
+    assert outcomes.loc[("0.1.3", 5), "detail"].startswith("hosts not connected")
     assert reason(outcomes, 4, 4) == "late"
     assert reason(outcomes, 5, 4) == "repairing"
-    assert outcomes.loc[("0.1.5", 4), "detail"].startswith("a link broke with")
+    assert outcomes.loc[("0.1.5", 4), "detail"].startswith("a link broke while")
     assert reason(outcomes, 6, 4) == "repairing"
     assert outcomes.loc[("0.1.6", 4), "detail"].startswith("hosts connected")
     assert reason(outcomes, 7, 4) == "radio"

@@ -59,7 +59,7 @@ def test_losses_are_the_radios(outcomes):
         ("0.1.3", 4): "partitioned",
         ("0.1.4", 1): "overflow", ("0.1.4", 2): "overflow", ("0.1.4", 3): "overflow", ("0.1.4", 4): "partitioned"}
     assert outcomes.loc[("0.1.2", 2), "detail"] == "no broadcast came through"
-    assert outcomes.loc[("0.1.2", 3), "detail"].startswith("hosts apart")
+    assert outcomes.loc[("0.1.2", 3), "detail"].startswith("hosts not connected")
 
 
 def test_there_is_no_word_of_a_tree(flooded):

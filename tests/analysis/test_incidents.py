@@ -38,16 +38,16 @@ def troubled(tmp_path_factory, spark):
 
 
 NOTES = [
-    "two living nodes used one identity: h2 (id 2, boot epochs 1, 7; met by hosts h0, h1, 4 times)",
-    "limits of nodes turned something away: event … of … bytes, to be flooded (limit 1150; 2 times at host h3), "
+    "two running nodes used one identity: h2 (id 2, boot epochs 1, 7; met by hosts h0, h1, 4 times)",
+    "nodes refused something at a limit: event … of … bytes, to be flooded (limit 1150; 2 times at host h3), "
     "neighbors (limit 64; once at host h1)",
-    "full queues of channels refused 3 messages at hosts h1, h2: EVENT (2), SUB (1)",
-    "full transmit queues of radios turned away 42 frames of host h3",
-    "digests found a subscription table wrong and healed it 2 times at hosts h0, h1 (5 filters added, 1 removed)",
+    "full channel queues refused 3 messages at hosts h1, h2: EVENT (2), SUB (1)",
+    "full transmit queues of radios dropped 42 frames of host h3",
+    "digests found a wrong subscription table and repaired it 2 times at hosts h0, h1 (5 filters added, 1 removed)",
     "the tree gave up replacing a lost link once at host h0",
     "interfaces changed: gone once at host h2",
-    "1,200 records could not be written at host h3: what they would tell is missing",
-    "the disk took up to 1.7 s to sync at host h1: a power cut may have cost as much",
+    "1,200 records could not be written at host h3, and are missing",
+    "the disk took up to 1.7 s to sync at host h1: a power cut may have lost as much",
 ]
 
 
@@ -64,14 +64,14 @@ def banner(report: str) -> tuple[str, str]:
 
 
 def test_a_full_disk_is_a_red_banner(troubled):
-    assert banner(troubled[1]) == ("bad", "The disk became full and the run stopped; records of the last seconds may be "
+    assert banner(troubled[1]) == ("bad", "The disk filled up and the run stopped; records of the last seconds may be "
                                           "missing. (no space left for nodes/2.jsonl)")
     assert "the run ended after 20 s of 30 s" in troubled[1]
     assert re.search(r"\.bad\s*\{[^}]*var\(--bad\)", troubled[1]), "the class has a color of its own"
 
 
 @pytest.mark.parametrize("outcome, kind, said", [
-    ("interrupted", "bad", "The run was interrupted; what had been recorded until then was analysed."),
+    ("interrupted", "bad", "The run was interrupted; the analysis covers what it had recorded by then."),
     ("complete", "good", "The run came to its end."),
 ])
 def test_an_interrupted_run_is_red_and_a_whole_one_is_not(spark, tmp_path, outcome, kind, said):
@@ -82,6 +82,6 @@ def test_an_interrupted_run_is_red_and_a_whole_one_is_not(spark, tmp_path, outco
     summary = analyse(path)
     report = (path / "report.html").read_text()
     assert banner(report) == (kind, said)
-    expected = ("nothing was expected", "the run ended after", "2 hosts that left records told nothing of their traffic")
+    expected = ("nothing was expected", "the run ended after", "2 hosts that left records did not report their traffic")
     assert [line for line in summary.table().splitlines()
             if line.startswith("note: ") and not line.removeprefix("note: ").startswith(expected)] == []

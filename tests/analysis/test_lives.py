@@ -40,7 +40,7 @@ def test_what_the_file_of_a_host_that_lived_on_does_not_hold_is_said(spark, tmp_
     whole = (path / "nodes" / "1.jsonl").read_bytes()
     (path / "nodes" / "1.jsonl").write_bytes(whole[:len(whole) // 2])
     [told] = [note for note in analyse(path).notes if "break off" in note]
-    assert told.startswith("records break off of hosts that lived on (1): host 1's records end at ") and "s of 40.0 s;" in told
+    assert told.startswith("records of hosts that lived on break off (1): host 1's records end at ") and "s of 40.0 s;" in told
 
 
 @pytest.mark.parametrize(("tree", "cut"), [("maodv", 20.0), ("none", 20.0), ("maodv", 0.5)])
@@ -55,7 +55,7 @@ def test_what_the_file_of_the_world_does_not_hold_is_said(spark, tmp_path, tree,
     (path / "world.jsonl").write_text("".join(line for line in lines if json.loads(line)["t"] <= cut))
     [told] = [note for note in analyse(path).notes if "world's records" in note]
     last = max(json.loads(line)["t"] for line in (path / "world.jsonl").read_text().splitlines())
-    assert told.startswith(f"the world's records end at {last:.1f} s of 40.0 s: what the radio and the hosts did then is not known")
+    assert told.startswith(f"the world's records end at {last:.1f} s of 40.0 s: what the radio and the hosts did later is unknown")
 
 
 def power_cut(back: float | None, client: str) -> Log:
@@ -84,7 +84,7 @@ def test_a_life_that_a_power_cut_ended_is_owed_nothing_more(spark, tmp_path, bac
     assert (summary["expected"], summary["delivered"], summary["ratio"], summary["node_down"]) == (expected, expected, 1.0, down)
     lives = pd.read_parquet(path / "tables" / "lives.parquet")
     assert lives[lives["node"] == 1]["down"].tolist() == [19.005] + ([75.0] if back else [])
-    told = [note for note in summary.notes if "without an end on record" in note]
+    told = [note for note in summary.notes if "without a recorded end" in note]
     assert len(told) == 1 and "host 1's records end at 19.0 s of 75.0 s" in told[0] and ("back at 30.0 s" in told[0]) == bool(back)
 
 
@@ -152,7 +152,7 @@ def test_a_host_that_its_wall_clock_puts_beside_all_others_is_named(spark, tmp_p
         log.add(node, began, "node_started", epoch=100, version="0.1.0")
         log.add(node, began + 90.0, "node_stopped", epoch=100)
     summary = analyse(write(log, tmp_path / "run"))
-    assert any("host 2 heard nobody" in note and "ran before the others" in note for note in summary.notes)
+    assert any("host 2 heard no other host" in note and "ran before the others" in note for note in summary.notes)
 
 
 def test_clocks_that_nothing_bounds_are_in_no_bound_of_the_others(tmp_path):
@@ -162,9 +162,9 @@ def test_clocks_that_nothing_bounds_are_in_no_bound_of_the_others(tmp_path):
     log.manifest["clocks"][3] |= {"by": "wall clock", "wrong": None}
     notes = read(write(log, tmp_path / "run")).notes
     assert [note.partition(":")[0] for note in notes if "clocks" in note] == [
-        "the nodes' clocks agree to 1.0 ms or better; latencies are no surer",
-        "the clocks of nodes 2 were aligned by what came one way only",
-        "the clocks of nodes 3 are as far off as they were set"]
+        "the nodes' clocks agree to 1.0 ms or better; latencies are no more exact",
+        "the clocks of nodes 2 were aligned by one-way traffic only",
+        "the clocks of nodes 3 could not be aligned"]
 
 
 def test_a_host_by_digits_of_another_script_is_none(tmp_path):

@@ -56,7 +56,7 @@ def outcomes(tmp_path_factory, study):
     (1, 3, "stale_route", "did not know that it was wanted", (1, 2)),
     (2, 3, "stale_route", "did not know that it was wanted", (1, 2)),
     (2, 4, "stale_route", "did not know that it was wanted", (1, 4)),
-    (3, 3, "repairing", "a link broke with the event in it", (1, 2)),
+    (3, 3, "repairing", "a link broke while it carried the event", (1, 2)),
     (4, 3, "stale_route", "had no route onward", (1, 2)),
     (5, 3, "stale_route", "in a circle", (1, 2)),
     (5, 4, "stale_route", "in a circle", (1, 4)),

@@ -49,4 +49,4 @@ def test_the_cost_of_a_run(spark, tmp_path):
     report = (path / "report.html").read_text()
     assert "20.00 in all, 10.00 per tree link lost" in report
     assert "normalized cost per lost link" in summary.table()
-    assert "on the air in all nobody told" in report
+    assert "No record says what was on the air" in report

@@ -59,7 +59,7 @@ def test_what_can_be_read_is_read(battered):
 
 def test_what_cannot_is_told(battered):
     notes = " | ".join(battered[1].notes)
-    assert "3 lines of the logs are no records, 1 of them a torn last line" in notes
+    assert "3 lines of the logs are not records, 1 of them a torn last line" in notes
     assert "dreamt (1)" in notes
     assert "no records of 1 of 3 hosts (h2)" in notes
     assert "ended after 30 s of 50 s" in notes
@@ -160,7 +160,7 @@ def test_a_run_that_was_killed_ends_with_its_last_record(spark, tmp_path):
 
 @pytest.mark.parametrize("make, said", [
     (lambda p: None, "no such folder"),
-    (lambda p: p.mkdir(), "is no run directory"),
+    (lambda p: p.mkdir(), "not a run directory"),
     (lambda p: (p.mkdir(), (p / "scenario.toml").write_text("[run\n")), "cannot be read"),
     (lambda p: (p.mkdir(), (p / "scenario.toml").write_text("[run]\nduration = 'long'\n")), "run.duration"),
 ])

@@ -92,13 +92,13 @@ def test_values_of_another_type_are_not_made_to_fit(tmp_path, section, changes, 
 @pytest.mark.parametrize(("scenario", "manifest", "told"), [
     ({"hosts": {"count": 2, "names": ["a", "b", "c"]}}, ENDED, "hosts.count = 2 and 3 hosts.names"),
     ({"hosts": {"count": 3, "names": ["a", "a", "c"]}}, ENDED, "several hosts one name"),
-    ({"node": SOUND["node"] | {"tree": "nonee"}}, ENDED, "not known here in node.tree:"),
-    ({"node": SOUND["node"] | {"retransmission": "false"}}, ENDED, "not known here in node.retransmission:"),
+    ({"node": SOUND["node"] | {"tree": "nonee"}}, ENDED, "unknown values in node.tree:"),
+    ({"node": SOUND["node"] | {"retransmission": "false"}}, ENDED, "unknown values in node.retransmission:"),
     ({"run": SOUND["run"] | {"world": "Field"}}, ENDED, "the world 'Field' of scenario.toml is none of sim"),
-    *(({}, ENDED | {"ended": ended}, "which is no time") for ended in (True, "60", -1, None, math.nan)),
-    ({}, ENDED | {"ended": 600.0}, "by manifest.json the run ended at 600 s"),
-    *(({}, ENDED | {"fidelity": odd}, "whether the run was valid is not known") for odd in (["x"], "invalid", 3)),
-    *(({}, ENDED | changes, "notes in manifest.json are no list") for changes in ({"notes": "x"}, {"notes": {}}, {"fidelity": {"notes": "x"}})),
+    *(({}, ENDED | {"ended": ended}, "which is not a time") for ended in (True, "60", -1, None, math.nan)),
+    ({}, ENDED | {"ended": 600.0}, "manifest.json says that the run ended at 600 s"),
+    *(({}, ENDED | {"fidelity": odd}, "whether the run was valid is unknown") for odd in (["x"], "invalid", 3)),
+    *(({}, ENDED | changes, "notes in manifest.json are not a list") for changes in ({"notes": "x"}, {"notes": {}}, {"fidelity": {"notes": "x"}})),
 ])
 def test_what_contradicts_itself_or_is_not_known_is_a_note(tmp_path, scenario, manifest, told):
     before = read(directory(tmp_path, SOUND, json.dumps(ENDED))).notes
@@ -113,7 +113,7 @@ def test_keys_that_stand_twice_in_a_manifest_and_odd_words_on_validity_are_heede
     run = read(directory(tmp_path, SOUND, '{"outcome":"running","outcome":"complete","ended":60.0,"fidelity":{"valid":"no"}}'))
     assert any("has a key twice" in note for note in run.notes) and any("world.jsonl is empty" in note for note in run.notes)
     assert run.invalid_because == ["its manifest says valid = 'no'"] and not run.radio_known
-    assert captured(run)[1] == ["captures is no folder, and was passed over"]
+    assert captured(run)[1] == ["captures is not a folder and was skipped"]
     for valid, because in ((0, ["its manifest says valid = '0'"]), (True, []), (None, []), (False, ["its manifest says so and gives no reason"])):
         assert read(directory(tmp_path, SOUND, json.dumps({"fidelity": {"valid": valid}}))).invalid_because == because
 

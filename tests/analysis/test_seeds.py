@@ -42,7 +42,7 @@ def test_one_seed_is_one_sample(tmp_path):
     runs = [made(tmp_path / name, seed=seed) for name, seed in (("a", 1), ("b", 2), ("c", 1))]
     kept, notes = samples(runs)
     assert kept == runs[:2]
-    assert "c was left out: its seed 1 is that of" in notes[0] and notes[0].count(str(tmp_path)) == 2
+    assert "c was left out: it has seed 1, as has" in notes[0] and notes[0].count(str(tmp_path)) == 2
     assert notes[1].startswith("2 runs are few for an interval")
 
 

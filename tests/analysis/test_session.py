@@ -24,7 +24,7 @@ def test_masters(master):
 @pytest.mark.parametrize("master", ["", "here", "local[x]", "local[2", "spark://one", "spark://", "http://one:7077",
                                     "spark://one:7077\n", "mesos://one:5050", "--help"])
 def test_what_is_no_master_is_a_sentence(master):
-    with pytest.raises(AnalysisError, match="is no Spark master; give spark://HOST:PORT") as caught:
+    with pytest.raises(AnalysisError, match="is not a Spark master; give spark://HOST:PORT") as caught:
         check_master(master)
     assert "\n" not in str(caught.value)
 
@@ -34,7 +34,7 @@ def test_a_master_that_is_not_there_is_a_sentence_at_once():
         one.bind(("127.0.0.1", 0))
         other.bind(("127.0.0.1", 0))
         first, second = ("{}:{}".format(*bound.getsockname()) for bound in (one, other))
-        said = f"no Spark master answers at {first}: .*refused; {second}: .*refused; start it, or leave --master out"
+        said = f"no Spark master answers at {first}: .*refused; {second}: .*refused; start it, or leave out --master"
         with pytest.raises(AnalysisError, match=said) as caught:
             session(f"spark://{first},{second}")
     assert "\n" not in str(caught.value)

@@ -44,5 +44,5 @@ def test_each_run_is_analysed_as_if_it_were_alone(both):
 
 
 def test_notes_name_the_run_that_they_are_of(both):
-    assert "seed-2: 1 lines of the logs are no records (in 0.jsonl)" in both[1].notes
+    assert "seed-2: 1 lines of the logs are not records (in 0.jsonl)" in both[1].notes
     assert "made" in both[1].title and not [note for note in both[1].notes if note.startswith("1 lines")]

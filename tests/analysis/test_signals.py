@@ -98,7 +98,7 @@ def test_a_capture_of_strangers_alone_and_one_of_another_time_are_said(spark, tm
     capture(path / "captures" / "0.pcap", [beacon(2), beacon(1)])
     capture(path / "captures" / "1.pcap", [datagram(2)])
     found = signals.signals(spark, runs.read(path), signals.captured(runs.read(path))[0], tmp_path)
-    assert [note.partition(":")[0] for note in signals.broken_off(found, 30.0)] == ["the capture of host 0 tells no signals"]
+    assert [note.partition(":")[0] for note in signals.broken_off(found, 30.0)] == ["the capture of host 0 has no signals"]
     assert [note[:60] for note in signals.broken_off(found, 4.0)][1:] == ["the capture of host 1 was made from 10 to 10 s of the run, wh"[:60]]
 
 
@@ -115,7 +115,7 @@ def test_a_run_with_and_without_signals(spark, tmp_path):
             present="Rate+dBm_AntSignal", Rate=6.0, dBm_AntSignal=level)) for level in levels])
     (path / "captures" / "2.pcap").write_bytes(b"")
     captures, notes = signals.captured(runs.read(path))
-    assert notes == ["captures/2.pcap was passed over: it is empty"]
+    assert notes == ["captures/2.pcap was skipped: it is empty"]
     found = signals.signals(spark, runs.read(path), captures, tmp_path)
     rows = pd.read_parquet(tmp_path / "signals.parquet")
     assert sorted(zip(rows["receiver"], rows["sender"], rows["signal"], strict=True)) == sorted(
@@ -196,9 +196,9 @@ def test_files_that_are_no_captures_of_hosts_are_named(tmp_path):
         (folder / name).write_bytes(data)
     captures, notes = signals.captured(run)
     assert {host: path.name for host, path in captures.items()} == {0: "0.pcap", 1: "1.pcapng"}
-    said = dict(note.removeprefix("captures/").split(" was passed over: ") for note in notes)
+    said = dict(note.removeprefix("captures/").split(" was skipped: ") for note in notes)
     assert said.keys() == files.keys() - {"0.pcap", "1.pcapng", "medium.jsonl"}  # the last is the medium's own
-    assert said["0.pcapng"] == "0.pcap is of that host too" and said["1.pcap"] == "it is empty"
-    assert "no capture" in said["1.cap"] and "no capture" in said["1.pcap.gz"] and "radiotap" in said["2.pcap"]
+    assert said["0.pcapng"] == "0.pcap is from the same host" and said["1.pcap"] == "it is empty"
+    assert "not a capture" in said["1.cap"] and "not a capture" in said["1.pcap.gz"] and "radiotap" in said["2.pcap"]
     assert "its name" in said["3.pcap"] and "its name" in said["0 copy.pcap"]
     assert heard(1, wired, 0.0) == [(1, None, 0.0, 0, 0.0, 0)]

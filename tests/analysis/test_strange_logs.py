@@ -32,7 +32,7 @@ def test_copies_and_strangers_beside_the_record_files_change_nothing(sound, tmp_
     (path / "nodes" / "0.jsonl.gz").write_bytes(gzip.compress(data))
     summary = analyse(path)
     assert numbers(summary) == wanted and summary.correct
-    [told] = [note for note in summary.notes if "no record files of the run's hosts" in note]
+    [told] = [note for note in summary.notes if "that are not records of the run's hosts" in note]
     assert all(name in told for name in [*strangers, "0.jsonl.gz"])
 
 
@@ -75,13 +75,13 @@ def test_what_a_log_contradicts_is_said(spark, tmp_path):
     first = (path / "nodes" / "0.jsonl").read_bytes()
     (path / "nodes" / "0.jsonl").write_bytes(first + first)
     told = " | ".join(analyse(path).notes)
-    for part in ("times step back by more than 1 s within 0.jsonl (1 times)", "records reach until 70 s, beyond the run's end at 40 s",
-                 "operators that are not known here (near)", "1 filters were told in different ways",
+    for part in ("times step back by more than 1 s within 0.jsonl (1 times)", "records go on until 70 s, past the run's end at 40 s",
+                 "unknown operators (near)", "1 filters were recorded in different ways",
                  "2 events were published more than once", "1 events were published at another host",
-                 "the nodes were of different versions: other, test", "1 hosts left records and none of a start (2)",
-                 "1 deliveries are on record before their publication", "1 events have an attribute more than once",
-                 "1 changes of tree links name a link of other hosts", "5 constraints of filters have values of a type",
-                 "3 hosts that left records told nothing of their traffic (0, 1, 2)"):
+                 "the nodes ran different versions: other, test", "1 hosts left records but none of a start (2)",
+                 "1 deliveries are recorded before their publication", "1 events have an attribute more than once",
+                 "1 changes of tree links name a link between other hosts", "5 filter constraints have values of the wrong type",
+                 "3 hosts that left records did not report their traffic (0, 1, 2)"):
         assert part in told, told
 
 
@@ -101,8 +101,8 @@ def test_publications_in_no_record_are_counted_and_said(spark, tmp_path, silent)
     summary = analyse(path)
     missing, came = (12, 8) if silent else (5, 1)
     assert summary["unrecorded"] == missing
-    [told] = [note for note in summary.notes if "publications are in no record" in note]
-    assert told.startswith(f"{missing} publications are in no record ({missing} of host h0;") and f"though {came} of them came" in told
+    [told] = [note for note in summary.notes if "publications are not on record" in note]
+    assert told.startswith(f"{missing} publications are not on record ({missing} of host h0;") and f"though {came} of them reached" in told
     assert "not counted: no record" in summary.table()
     assert summary.numbers[0]["unpublished"] == (0 if silent else 1)  # where a file is gone, nobody can say that
 
@@ -142,22 +142,22 @@ def test_what_scenario_and_manifest_leave_open_or_contradict_is_said(tmp_path):
         "the record files of 2 of 2 hosts are empty (h0, h1)", "world.jsonl is empty"]
     for seed in (None, 1.5, "1", True, [1]):
         assert "run.seed" in notes(run={"seed": seed})
-    assert "no run.world: sim was taken" in notes(run={"world": None})
+    assert "no run.world: using sim" in notes(run={"world": None})
     assert "the worlds of scenario.toml (sim) and manifest.json (netns) differ" in notes(manifest={"world": "netns"})
     assert "no node.strategy, node.retransmission:" in notes(node={"tree": "none"})
-    for outcome, told in ((None, "still goes on, or was killed"), ("running", "or was killed"), ("disk_full", "in order (disk_full: no room")):
+    for outcome, told in ((None, "is still going on, or was killed"), ("running", "or was killed"), ("disk_full", "in order (disk_full: no room")):
         assert told in notes(manifest={"outcome": outcome, "reason": "no room"})
 
 
 def test_records_of_a_field_that_were_not_brought_together_are_refused(tmp_path):
     path = Log(2, 50.0, world="field").write(tmp_path / "run")
-    with pytest.raises(AnalysisError, match="tells of no clocks.*roamcast collect"):
+    with pytest.raises(AnalysisError, match="says nothing about clocks.*roamcast collect"):
         read(path)
     cards = tmp_path / "cards"
     shutil.copytree(path / "nodes", cards)
     with pytest.raises(AnalysisError, match="has no scenario.toml; roamcast collect"):
         read(cards)
-    with pytest.raises(AnalysisError, match="is no folder.*roamcast collect"):
+    with pytest.raises(AnalysisError, match="not a folder.*roamcast collect"):
         read(cards / "0.jsonl")
 
 
@@ -166,10 +166,10 @@ def test_of_a_part_of_a_run_directory_the_whole_is_named(tmp_path, monkeypatch, 
     path = Log(2, 50.0).write(tmp_path / "run")
     (path / "captures").mkdir()
     for given in (path / part, path / "nodes" / ".." / part):
-        with pytest.raises(AnalysisError, match=f"a part of a run directory; give the whole: {path}"):
+        with pytest.raises(AnalysisError, match=f"part of a run directory; give the whole one: {path}"):
             read(given)
     monkeypatch.chdir(path / "nodes")
-    with pytest.raises(AnalysisError, match=f"give the whole: {path}$"):
+    with pytest.raises(AnalysisError, match=f"give the whole one: {path}$"):
         read(".")
 
 

@@ -265,5 +265,5 @@ def test_a_machine_without_localhost_is_told_before_a_run_begins(tmp_path, words
     done = subprocess.run([*without, *words], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True)
     assert done.returncode == 2 and not (tmp_path / "run").exists()
     said = done.stderr.splitlines()[-1]
-    assert said.startswith("roamcast: this machine knows no localhost (") and "echo '127.0.0.1 localhost' >> /etc/hosts" in said
+    assert said.startswith("roamcast: this machine cannot resolve localhost (") and "echo '127.0.0.1 localhost' >> /etc/hosts" in said
     assert "Ran" not in done.stdout and "Traceback" not in done.stderr
