@@ -26,9 +26,9 @@ def analyse(run_dirs: str | Path | Sequence[str | Path], master: str | None = No
     """Analyse one run, or several runs of one scenario (other seeds), and return their Summary.
 
     Writes into each run directory `tables/*.parquet`, `summary.json` and `report.html`. `master` is any
-    Spark master URL; without one Spark runs embedded. `say` hears that the work begins, when all that can be refused before
-    has been. Of runs with one seed the first counts. Raises AnalysisError, one line: also when the scenarios differ in more
-    than the seed.
+    Spark master URL; without one, Spark runs embedded. `say` is called when the work begins, after every check that can
+    refuse it. Of runs with one seed the first counts. Raises AnalysisError, in one line, also when the scenarios differ in
+    more than their seed.
     """
     paths = [run_dirs] if isinstance(run_dirs, str | Path) else list(run_dirs)
     if not paths:
@@ -66,7 +66,7 @@ def analyse(run_dirs: str | Path | Sequence[str | Path], master: str | None = No
 
 
 def prepare(master: str | None = None) -> None:
-    """Have Spark start beside what goes on before an analysis, as a simulation; what does not start is told by `analyse`."""
+    """Start Spark in the background, during a simulation for example; `analyse` reports it if Spark does not start."""
     from threading import Thread
 
     def start() -> None:
