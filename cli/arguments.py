@@ -11,10 +11,11 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NoReturn, TypeVar, overload
 
 from cli.errors import UserError
 
+N = TypeVar("N")
 LONGEST_SHOWN = 60  # characters of what was typed
 # What argparse says, and the sentence in its place.
 _SAYINGS = tuple((re.compile(pattern, re.DOTALL), sentence) for pattern, sentence in (
@@ -32,32 +33,37 @@ class Parser(argparse.ArgumentParser):
     """Raises UserError where argparse would print its usage and leave. `int` and `float` are numbers as people write them,
     and an option stands there once, unless it gathers values (action "append")."""
 
-    def __init__(self, **options: object) -> None:
-        super().__init__(allow_abbrev=False, **options)  # or --all would allow commands
+    def __init__(self, prog: str, description: str, passes_on: bool = False) -> None:
+        """`passes_on`: what is unknown is for another program, and comes back from parse_known_args."""
+        super().__init__(prog, description=description, allow_abbrev=False)  # or --all would allow commands
         self.given: set[str] = set()  # names under which options were given
         self.register("type", int, _whole)
         self.register("type", float, _finite)
         for action, once in ((None, _StoreOnce), ("store", _StoreOnce), ("store_true", _TrueOnce)):
             self.register("action", action, once)
+        self._passes_on = passes_on
 
-    def parse_args(self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None) -> argparse.Namespace:
-        found, others = self.parse_known_args(args, namespace)
-        if others:
-            self._refuse(f"found {_shown(others[0])}, {self._strange(others[0])}")
-        return found
-
-    def parse_known_args(self, args: Sequence[str] | None = None,  # type: ignore[override]  # as parse_args asks for it
-                         namespace: argparse.Namespace | None = None) -> tuple[argparse.Namespace, list[str]]:
+    @overload
+    def parse_known_args(self, args: Sequence[str] | None = None, namespace: None = None) -> tuple[argparse.Namespace, list[str]]: ...
+    @overload
+    def parse_known_args(self, args: Sequence[str] | None, namespace: N) -> tuple[N, list[str]]: ...
+    @overload
+    def parse_known_args(self, *, namespace: N) -> tuple[N, list[str]]: ...
+    def parse_known_args(self, args: Sequence[str] | None = None, namespace: object = None) -> tuple[object, list[str]]:
+        """Of subcommands, too, each of which calls this of its own."""
         self.given.clear()
-        return super().parse_known_args(args, namespace)
+        found, others = super().parse_known_args(args, namespace)
+        if others and not self._passes_on:
+            self._refuse(f"found {_shown(others[0])}, {self._strange(others[0])}")
+        return found, others
 
-    def error(self, message: str) -> None:
+    def error(self, message: str) -> NoReturn:
         for pattern, sentence in _SAYINGS:
             if match := pattern.fullmatch(message):
                 self._refuse(sentence.format(**match.groupdict()))
         self._refuse(message)
 
-    def _refuse(self, sentence: str) -> None:
+    def _refuse(self, sentence: str) -> NoReturn:
         raise UserError(f"{sentence} (`{self.prog} --help` shows all)")
 
     def _strange(self, word: str) -> str:

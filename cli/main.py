@@ -16,13 +16,14 @@ from cli.output import OutputError, checked, complain
 from cli.terminal import guard
 
 GROUPS = {  # of commands, as the help lists them
-    "Run and compare": ("run", "check", "analyse", "compare", "measure"),
+    "Run and compare": ("run", "check", "analyse", "compare"),
     "Look closer": ("replay", "dissect", "capture", "exec"),
     "On real hosts": ("node", "radio", "pub", "sub", "collect"),
-    "Repeat the papers' evaluation": ("reproduce", "overlay"),
+    "Repeat the papers' evaluation": ("reproduce",),
     "Set up and develop": ("test", "completion"),
 }
-ROOMS = ("node", "mobility", "topologies", "emulation", "analysis", "cli")
+MOVED = {"measure": "run SCENARIO --measure", "overlay": "reproduce overlay"}  # former commands -> what does it now
+OURS = ("node", "mobility", "topologies", "emulation", "analysis", "cli", "roamcast")  # that a module is missing in them is a fault
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complain(f"roamcast: {error}")
         return FAILED
     except ModuleNotFoundError as error:  # a Pi has the node alone
-        if error.name is None or error.name.partition(".")[0] in ROOMS:
+        if error.name is None or error.name.partition(".")[0] in OURS:
             raise
         complain(f"roamcast: this command needs the Python package {error.name}, which is not installed here; "
                  "start ./roamcast in a checkout, or pip install '.[lab]' there")
@@ -71,15 +72,18 @@ def _dispatch(arguments: list[str]) -> int:
         print(f"roamcast {__version__}")
         return 0
     name, known = arguments[0], commands()
+    if name in MOVED:
+        raise UserError(f"{name}: is now `roamcast {MOVED[name]}`")
     if name not in known:
         raise UserError(f"{name}: no such command; {_nearest(name, known)}`roamcast --help` lists them all")
-    command = importlib.import_module(f"cli.{name}")
-    parser = Parser(prog=f"roamcast {name}", description=command.HELP)
+    command = importlib.import_module(f"{__package__}.{name}")
+    passes_on = getattr(command, "PASSES_ON", False)  # what it does not know is for the program that it starts
+    parser = Parser(f"roamcast {name}", command.HELP, passes_on)
     command.add_arguments(parser)
-    if getattr(command, "PASSES_ON", False):  # what it does not know is for the program that it starts
-        args, args.others = parser.parse_known_args(arguments[1:])
-        return command.run(args)
-    return command.run(parser.parse_args(arguments[1:]))
+    args, others = parser.parse_known_args(arguments[1:])
+    if passes_on:
+        args.others = others
+    return command.run(args)
 
 
 def _nearest(name: str, known: list[str]) -> str:
@@ -94,7 +98,7 @@ def _print_help() -> None:
     for title, names in GROUPS.items():
         print(f"\n{title}:")
         for name in names:
-            print(f"  {name:<10}  {importlib.import_module(f'cli.{name}').HELP}")
+            print(f"  {name:<10}  {importlib.import_module(f'{__package__}.{name}').HELP}")
     print("\n`roamcast COMMAND --help` explains one of them; `roamcast --version` prints the version.")
 
 

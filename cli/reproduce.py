@@ -1,73 +1,94 @@
-"""`roamcast reproduce`: an evaluation run again, drawn, and laid beside what its paper states."""
+"""`roamcast reproduce`: an evaluation run again, drawn, and laid beside what its paper states; or one run of its simulator."""
 from __future__ import annotations
 
 import argparse
-import importlib
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from cli import overlay_run
 from cli.errors import UserError
 from cli.terminal import raw
 
-HELP = "repeat a paper's evaluation: dynamic-topology, epidemic or mobile"
+if TYPE_CHECKING:
+    from emulation.studies.evaluation import Evaluation
+    from emulation.studies.reproduce import Outcome
+
+HELP = "repeat a paper's evaluation, or one run of the papers' simulator"
 SHORT = 1  # exit code: some runs are missing
 LINES = 20  # of progress, where the output is no terminal
-
-
-# name -> what it is, its figures, and where it stands
-EVALUATIONS = {
-    "dynamic-topology": ("cugola-frey-murphy-picco-dynamic-topology, section V", "12 to 29",
-                         "emulation.studies.dynamic_topology", "DYNAMIC_TOPOLOGY"),
+PAPERS = {  # name -> what it is, its figures
+    "dynamic-topology": ("cugola-frey-murphy-picco-dynamic-topology, section V", "12 to 29"),
     "epidemic": ("recovery by the algorithms of costa-epidemic-reliability",
-                 "loss, interval, buffer, gossip, patterns, subscribers, radio, once", "emulation.studies.epidemic",
-                 "EPIDEMIC"),
-    "mobile": ("the reconciliation protocols on a tree that radios repair, beside flooding", "hosts, speed, rate, interest",
-               "emulation.studies.mobile", "MOBILE"),
+                 "loss, interval, buffer, gossip, patterns, subscribers, radio, once"),
+    "mobile": ("the reconciliation protocols on a tree that radios repair, beside flooding", "hosts, speed, rate, interest"),
 }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paper", choices=list(EVALUATIONS), help="; ".join(
-        f"{name}: {about}" for name, (about, *_) in EVALUATIONS.items()))
-    parser.add_argument("--figure", action="append", metavar="FIGURE", help="; ".join(
-        f"{name}: {figures}" for name, (_, figures, *_) in EVALUATIONS.items()) + "; may be repeated (default: all)")
-    parser.add_argument("--seeds", type=int, default=30, metavar="N", help="runs per point (default: 30)")
-    parser.add_argument("--replacement", choices=["uniform", "shared", "seeker", "any_two", "end_any"],
-                        help="papers' simulator: which link replaces a broken one, which the paper does not "
-                             "say: any that reconnects; any that shares an old end; what a random old end finds; "
-                             "where several are missing, any between any two parts, or what an old end finds in any "
-                             "part (default: seeker)")
-    parser.add_argument("--memory", choices=["none", "told"],
-                        help="dynamic-topology: nobody remembers what neighbors were told, as in the paper's figures, "
-                             "or everybody does, as our nodes do (default: none)")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder of one evaluation: results, drawings, page; runs that "
-                        "are there are not repeated (default: reproduction/NAME)")
+    what = parser.add_subparsers(dest="what", required=True, metavar="WHAT", parser_class=type(parser))
+    for name, (about, figures) in PAPERS.items():
+        paper = what.add_parser(name, help=about, description=about)
+        paper.add_argument("--figure", action="append", default=[], metavar="FIGURE",
+                           help=f"one of {figures}; may be repeated (default: all)")
+        paper.add_argument("--seeds", type=int, default=30, metavar="N", help="runs per point (default: 30)")
+        if name != "mobile":  # where radios decide which link comes next
+            paper.add_argument("--replacement", choices=["uniform", "shared", "seeker", "any_two", "end_any"],
+                               help="which link replaces a broken one, which the paper does not say: any that reconnects; any "
+                                    "that shares an old end; what a random old end finds; where several are missing, any "
+                                    "between any two parts, or what an old end finds in any part (default: seeker)")
+        if name == "dynamic-topology":
+            paper.add_argument("--memory", choices=["none", "told"],
+                               help="nobody remembers what neighbors were told, as in the paper's figures, or everybody "
+                                    "does, as our nodes do (default: none)")
+        paper.add_argument("--out", type=Path, metavar="DIR",
+                           help=f"folder of results, drawings and page; runs that are there are not repeated (default: "
+                                f"reproduction/{name})")
+    overlay_run.add_arguments(what.add_parser("overlay", help=overlay_run.ABOUT, description=overlay_run.ABOUT))
 
 
 def run(args: argparse.Namespace) -> int:
     """0: done; 1: some runs are missing, the page says which; 2: nothing could be started; 130: Ctrl-C."""
+    if args.what == "overlay":
+        return overlay_run.run(args.parameters, args.json, args.batch, args.out)
+    readings = {key: value for key in ("replacement", "memory") if (value := getattr(args, key, None))}
+    return _repeat(args.what, args.out or Path("reproduction") / args.what, args.figure, args.seeds, readings)
+
+
+def _repeat(paper: str, out: Path, figures: list[str], seeds: int, readings: dict[str, str]) -> int:
     from analysis import AnalysisError
     from emulation.studies.reproduce import reproduce
 
-    *_, module, name = EVALUATIONS[args.paper]
-    if args.memory and args.paper != "dynamic-topology":
-        raise UserError(f"--memory {args.memory}: in {args.paper} dispatchers remember what they told, as nodes do; leave it out.")
-    if args.replacement and args.paper == "mobile":
-        raise UserError(f"--replacement {args.replacement}: in {args.paper} radios decide which link comes next; leave it out.")
-    evaluation = getattr(importlib.import_module(module), name)
-    readings = {key: value for key in ("replacement", "memory") if (value := getattr(args, key))}
-
+    evaluation = _evaluation(paper)
     began = time.monotonic()
     try:
         with _progress() as report:
-            found = reproduce(evaluation, args.out or Path("reproduction") / args.paper, args.figure or (), args.seeds,
-                              readings, report)
+            found = reproduce(evaluation, out, figures, seeds, readings, report)
     except AnalysisError as error:
         raise UserError(str(error)) from None
-    print(f"{found.done} runs in {time.monotonic() - began:.0f} s"
+    _tell(found, evaluation, time.monotonic() - began)
+    return SHORT if found.tables.missing else 0
+
+
+def _evaluation(paper: str) -> Evaluation:
+    if paper == "dynamic-topology":
+        from emulation.studies.dynamic_topology import DYNAMIC_TOPOLOGY
+
+        return DYNAMIC_TOPOLOGY
+    if paper == "epidemic":
+        from emulation.studies.epidemic import EPIDEMIC
+
+        return EPIDEMIC
+    from emulation.studies.mobile import MOBILE
+
+    return MOBILE
+
+
+def _tell(found: Outcome, evaluation: Evaluation, seconds: float) -> None:
+    print(f"{found.done} runs in {seconds:.0f} s"
           + (f", {found.damaged} of them because their result was damaged" if found.damaged else "")
           + (f", {found.retried} that had failed" if found.retried else ""))
     for figure, says, measured, verdict in found.verdicts:
@@ -76,21 +97,28 @@ def run(args: argparse.Namespace) -> int:
     for line in found.tables.missing[:5]:
         print(f"missing: {line}", file=sys.stderr)
     print(f"Page: {found.page}")
-    return SHORT if found.tables.missing else 0
 
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int, int], None]]:
-    if sys.stderr.isatty():
-        from tqdm import tqdm
+    with _bar() if sys.stderr.isatty() else _lines() as report:
+        yield report
 
-        with tqdm(total=None, unit="run", file=raw(sys.stderr), leave=False, dynamic_ncols=True) as bar:
-            def report(done: int, whole: int) -> None:
-                bar.total = whole
-                bar.update(done - bar.n)
 
-            yield report
-        return
+@contextmanager
+def _bar() -> Iterator[Callable[[int, int], None]]:
+    from tqdm import tqdm
+
+    with tqdm(total=None, unit="run", file=raw(sys.stderr), leave=False, dynamic_ncols=True) as bar:
+        def report(done: int, whole: int) -> None:
+            bar.total = whole
+            bar.update(done - bar.n)
+
+        yield report
+
+
+@contextmanager
+def _lines() -> Iterator[Callable[[int, int], None]]:
     told = 0.0
 
     def report(done: int, whole: int) -> None:

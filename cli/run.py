@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cli.batch import batch_help, note, run_batch
 from cli.errors import INTERRUPTED, UserError
 from cli.terminal import raw
 
@@ -23,7 +25,11 @@ ROOM = 1 << 26  # bytes that an analysis should find free
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("scenario", type=Path, metavar="SCENARIO", help="a TOML file, e.g. topologies/park-30.toml")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("scenario", type=Path, nargs="?", metavar="SCENARIO", help="a TOML file, such as topologies/park-30.toml")
+    what.add_argument("--batch", metavar="FILE", help=batch_help('{"key": "a", "parameters": {"hosts.count": 50, ...}}'))
+    parser.add_argument("--measure", action="store_true",
+                        help="simulate, and only print the numbers as JSON: no run directory, no analysis")
     parser.add_argument("--world", metavar="W", help="world to run in (default: the scenario's): sim, netns, hwsim, mininet")
     parser.add_argument("--seed", type=int, metavar="N", help="seed of all random streams (default: the scenario's)")
     parser.add_argument("--journal", action="store_true", help="keep every node's inputs, for `roamcast replay`")
@@ -31,7 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="start the commands that the scenario gives its hosts, with your rights; list them with "
                              "`roamcast check`")
     parser.add_argument("--out", type=Path, metavar="DIR",
-                        help="the run directory to make (default: runs/NAME-sSEED-DATE-TIME)")
+                        help="run directory to make (default: runs/NAME-sSEED-DATE-TIME); of a batch, folder for its KEY.json "
+                             "files")
     parser.add_argument("--watch", action="store_true", help="show a live line per host (all worlds except sim)")
     parser.add_argument("--no-analysis", action="store_true", help="record only; `roamcast analyse` does the rest")
     parser.add_argument("--master", metavar="URL", help="Spark master for the analysis (default: embedded)")
@@ -39,20 +46,60 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0: done; 1: cut short; 2: nothing was started; 3: not valid, see the limits [run.fidelity]; 130: Ctrl-C."""
+    if args.batch is not None or args.measure:
+        _refuse_beside(args)
+        return _measure(args)
+    return _run(args)
+
+
+def _refuse_beside(args: argparse.Namespace) -> None:
+    """Options that would change nothing where numbers alone are kept. Raises UserError."""
+    if args.batch is not None and args.out is None:
+        raise UserError("--batch FILE goes with --out DIR, the folder for its KEY.json files")
+    word, more = ("--measure", ("out",)) if args.batch is None else ("--batch", ("world", "seed"))
+    for key in ("journal", "allow_commands", "watch", "no_analysis", "master", *more):
+        if getattr(args, key) not in (None, False):
+            raise UserError(f"--{key.replace('_', '-')}: found together with {word}, where it changes nothing; leave it out")
+
+
+def _measure(args: argparse.Namespace) -> int:
+    """The numbers that the run would have printed (analysis/tally.py). 0: done; 1: a run of the batch failed, which its
+    file tells."""
+    if args.batch is not None:
+        return run_batch(args.batch, args.out, "measure")
+    from emulation import runner
+    from emulation.studies.measure import Measure, MeasureError, only_sim
+
+    scenario = load(args.scenario, _overrides(args))
+    try:
+        only_sim(scenario.run.world)
+    except MeasureError as error:
+        raise UserError(f"{args.scenario}: {error}") from None
+    for sentence in runner.notes(scenario):
+        note(sentence)
+    print(json.dumps(Measure().measured(scenario)))
+    return 0
+
+
+def _overrides(args: argparse.Namespace) -> dict[str, object]:
+    given = {"run.world": args.world, "run.seed": args.seed, "run.journal": args.journal or None}
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def _run(args: argparse.Namespace) -> int:
     from cli import progress, watch
     from emulation import runner
 
     if not args.no_analysis:
         check_analysis(args.master)
-    given = {"run.world": args.world, "run.seed": args.seed, "run.journal": args.journal or None}
-    scenario = load(args.scenario, {key: value for key, value in given.items() if value is not None})
+    scenario = load(args.scenario, _overrides(args))
     if not args.allow_commands and (told := commands(scenario)):
         cure = "read them, and add --allow-commands if you trust them; nothing was started"
         raise UserError("\n".join([*(f"{args.scenario}: {line}" for line in told), f"{args.scenario}: hosts.command: {cure}"]))
     if args.watch and scenario.run.world == "sim":
         raise UserError("--watch: the simulator is over before one could look; it is for runs in real time")
-    for note in runner.notes(scenario):
-        _say(f"note: {note}")
+    for sentence in runner.notes(scenario):
+        note(sentence)
     if not args.no_analysis and scenario.run.world == "sim":  # in real time the machine is for the nodes
         import analysis
 
@@ -67,8 +114,8 @@ def run(args: argparse.Namespace) -> int:
     elif not args.no_analysis:
         analyse([path], args.master)  # which tells the notes, too
     else:
-        for note in manifest["fidelity"].get("notes", ()):
-            _say(f"note: {note}")
+        for sentence in manifest["fidelity"].get("notes", ()):
+            note(sentence)
     if manifest["outcome"] == "complete":
         return INVALID if manifest["fidelity"].get("valid") is False else 0
     return INTERRUPTED if manifest["outcome"] == "interrupted" else CUT_SHORT
@@ -123,7 +170,6 @@ def _as_whom() -> str:
 
 
 def _record(scenario, out: Path | None, progress) -> tuple[Path, dict]:
-    import json
     from errno import ELOOP
 
     import mobility

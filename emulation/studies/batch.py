@@ -1,4 +1,4 @@
-"""Many runs of one simulator, asked for by lines of JSON: what `--batch` of `roamcast overlay` and `roamcast measure` does."""
+"""Many runs of one simulator, asked for by lines of JSON: `--batch` of `roamcast run` and `roamcast reproduce overlay`."""
 from __future__ import annotations
 
 import json

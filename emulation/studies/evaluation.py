@@ -1,8 +1,8 @@
 """What one evaluation is made of. The sweep, the points, the drawings and the page are the same for all.
 
 An evaluation is data and a few functions: its charts (panels of curves over a swept parameter), the quantities
-that they show, and what its paper claims. A run is the parameters that it is given: those of `roamcast overlay`, or the
-dotted keys of a scenario for `roamcast measure`, of which the seed's is one (sweep.command).
+that they show, and what its paper claims. A run is the parameters that it is given: those of `roamcast reproduce overlay`,
+or the dotted keys of a scenario for `roamcast run --measure`, of which the seed's is one (simulators.command).
 """
 from __future__ import annotations
 

@@ -23,12 +23,12 @@ class Simulator(NamedTuple):
 
 
 def command(given: dict[str, Any]) -> str:
-    """The subcommand that does one run with these parameters, `roamcast COMMAND`, and the name of its simulator."""
+    """The name of the simulator that does one run with these parameters: `measure` of a scenario, or the papers' `overlay`."""
     return "measure" if "run.seed" in given else "overlay"
 
 
 def simulator(name: str, say: Callable[[str], None] = lambda note: None) -> Simulator:
-    """A simulator by the name of its subcommand; `say` hears each note on a scenario once."""
+    """A simulator by its name; `say` hears each note on a scenario once."""
     import node
 
     if name == "overlay":

@@ -39,6 +39,20 @@ def test_a_time_that_never_comes_is_refused(tmp_path, until):
     assert (done.returncode, done.stderr.count("\n")) == (2, 1) and re.search(r"--until.*a number\b", done.stderr)
 
 
+@pytest.mark.parametrize(("words", "now"), [(["measure", "x.toml"], "run SCENARIO --measure"), (["overlay", "rate=30"], "reproduce overlay")])
+def test_a_former_command_names_the_present_one(tmp_path, words, now):
+    done = roamcast(*words, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"roamcast: {words[0]}: is now `roamcast {now}`\n")
+
+
+def test_measured_are_the_numbers_of_a_run_and_nothing_is_left(tmp_path):
+    (tmp_path / "walk.toml").write_text(PARK.replace("duration = 120", "duration = 40"))
+    done = roamcast("run", "walk.toml", "--measure", "--seed", 3, cwd=tmp_path)
+    found = json.loads(done.stdout)
+    assert done.returncode == 0 and 0 < found["numbers"]["delivered"] <= found["numbers"]["expected"]
+    assert [file.name for file in tmp_path.iterdir()] == ["walk.toml"]
+
+
 def test_the_version_is_the_nodes(tmp_path):
     from node import __version__
 
@@ -226,7 +240,11 @@ WORDS = [["run"], ["run", "a.toml", "b.toml"], ["run", "a.toml", "--seed", "x"],
          ["analyse"], ["analyse", "gone"], ["analyse", "walk.toml"], ["analyse", ""],
          ["analyse", "gone", "--out", "means.txt"], ["analyse", "\x1b[31mred", "--out", "gone/means.csv"], ["replay"], ["replay", "."],
          ["replay", "walk.toml"], ["pub"], ["pub", "x:=" + "[" * 5000], ["sub"], ["node"], ["node", "--id", "x"], ["exec"], ["exec", "gone", "0", "ls"],
-         ["overlay", "x"], ["reproduce", "x"], ["\x1b[31mred"], ["\u00e9\n"], ["--bogus"], ["../run"], ["main"]]
+         ["reproduce", "overlay", "x"], ["reproduce", "overlay", "rate=1", "--batch", "walk.toml", "--out", "out"],
+         ["reproduce", "overlay", "--batch", "walk.toml"], ["reproduce", "x"], ["reproduce"], ["measure", "walk.toml"], ["overlay"],
+         *(["run", "walk.toml", "--measure", *more] for more in (["--out", "run"], ["--journal"], ["--no-analysis"], ["--world", "netns"],
+                                                                ["--batch", "walk.toml"])),
+         ["run", "--batch", "walk.toml"], ["run", "--batch", "walk.toml", "--out", "out", "--seed", "3"], ["\x1b[31mred"], ["\u00e9\n"], ["--bogus"], ["../run"], ["main"]]
 
 
 @pytest.mark.parametrize("words", WORDS, ids=repr)

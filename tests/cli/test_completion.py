@@ -61,7 +61,8 @@ def test_every_flag_of_a_command_is_offered(offered, name):
 
 
 def test_choices_files_and_folders_are_offered(offered):
-    assert offered("reproduce", "") == {"dynamic-topology", "epidemic", "mobile"}
+    assert offered("reproduce", "") == {"dynamic-topology", "epidemic", "mobile", "overlay"}
+    assert "--json" in offered("reproduce", "overlay", "-") and "--figure" in offered("reproduce", "mobile", "-")
     assert offered("run", "p") == {"park.toml"} and offered("analyse", "") == {"runs"}
     assert offered("analyse", "--out", "p") == {"park.toml"}
 

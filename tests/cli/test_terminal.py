@@ -56,11 +56,12 @@ def test_problems_and_notes_of_a_scenario(tmp_path):
         assert r"\u001b" in told.stderr
 
 
-@pytest.mark.parametrize("command", ["run", "check", "measure", "analyse", "compare", "replay", "dissect", "exec"])
+@pytest.mark.parametrize("command", ["run", "check", "analyse", "compare", "replay", "dissect", "exec"])
 def test_names_of_files(tmp_path, command):
     name = EVIL.replace("\x00", "") + ".toml"
-    told = roamcast(command, name, *(["x"] if command == "exec" else []), cwd=tmp_path)
-    assert told.returncode == 2 and harmless(told.stdout + told.stderr) and r"\u001b[2J" in told.stderr
+    for more in [["x"]] if command == "exec" else [[], ["--measure"]] if command == "run" else [[]]:
+        told = roamcast(command, name, *more, cwd=tmp_path)
+        assert told.returncode == 2 and harmless(told.stdout + told.stderr) and r"\u001b[2J" in told.stderr
 
 
 def test_commands_that_a_scenario_names(tmp_path):

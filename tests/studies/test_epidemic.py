@@ -161,7 +161,7 @@ def test_a_figure_that_is_none_is_told_with_those_there_are(tmp_path):
 
 
 def test_one_run_tells_what_came_back_and_what_it_cost(tmp_path):
-    done = roamcast("overlay", "recovery=push", "loss=0.1", "publish=5", "rate=0", "dispatchers=20", "available=8", "patterns=2",
+    done = roamcast("reproduce", "overlay", "recovery=push", "loss=0.1", "publish=5", "rate=0", "dispatchers=20", "available=8", "patterns=2",
                     "letters=2", cwd=tmp_path)
     assert done.returncode == 0
     assert re.search(r"^PUSH_GOSSIP +[\d,]+ +[\d,]+$", done.stdout, re.M)

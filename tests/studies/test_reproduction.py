@@ -416,13 +416,13 @@ def test_figures_and_seeds_that_are_not_there_are_told(tmp_path):
 
 
 def test_the_command_line_of_one_run_and_of_a_batch(tmp_path):
-    done = roamcast("overlay", "protocol=informed", "dispatchers=12", "available=12", "patterns=2", cwd=tmp_path)
+    done = roamcast("reproduce", "overlay", "protocol=informed", "dispatchers=12", "available=12", "patterns=2", cwd=tmp_path)
     assert done.returncode == 0
     assert re.search(r"^INFORMED_ACTIVATE +\d", done.stdout, re.M) and "tables at the end: right" in done.stdout
-    assert roamcast("overlay", "protocol=inform", cwd=tmp_path).returncode == 2
+    assert roamcast("reproduce", "overlay", "protocol=inform", cwd=tmp_path).returncode == 2
     lines = tmp_path / "batch"
     lines.write_text('{"key": "a", "parameters": {"dispatchers": 12, "available": 12}}\n{"key": "b", "parameters": {"rho": 3}}\n')
-    done = roamcast("overlay", "--batch", lines, "--out", "out", cwd=tmp_path)
+    done = roamcast("reproduce", "overlay", "--batch", lines, "--out", "out", cwd=tmp_path)
     assert done.returncode == 1
     assert results.read(tmp_path / "out" / "a.json")["reconfigurations"] == 12
     assert "rho: no such parameter" in results.read(tmp_path / "out" / "b.json")["failed"]

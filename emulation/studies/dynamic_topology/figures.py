@@ -1,6 +1,6 @@
 """Figures 12 to 29 as data: what is swept, which curves there are, and which quantity they show.
 
-cugola-frey-murphy-picco-dynamic-topology, section V. Parameters are those of `roamcast overlay`, whose defaults
+cugola-frey-murphy-picco-dynamic-topology, section V. Parameters are those of `roamcast reproduce overlay`, whose defaults
 are Table I without events; here stands what a figure changes. Where the paper gives a range and no points, the
 points are ours, and so is what is marked so.
 """

@@ -1,6 +1,6 @@
 """The quantities that the figures on recovery show, each computed from one run.
 
-From the overlay (`roamcast overlay`) and from scenarios (`roamcast measure`), whose results differ.
+From the overlay (`roamcast reproduce overlay`) and from scenarios (`roamcast run --measure`), whose results differ.
 """
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Beyond cugola-frey-murphy-picco-dynamic-topology, whose links are replaced on a schedule: hosts walk by the random-waypoint
 model, `maodv` keeps the tree over simulated radios, every message is on the wire. Runs are scenarios, done by
-`roamcast measure`.
+`roamcast run --measure`.
 """
 from __future__ import annotations
 

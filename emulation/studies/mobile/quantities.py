@@ -1,4 +1,4 @@
-"""The quantities of the study, from what `roamcast measure` keeps of a run (analysis/tally.py).
+"""The quantities of the study, from what `roamcast run --measure` keeps of a run (analysis/tally.py).
 
 What is paid is counted from the end of the warm-up on: the first subscriptions, which flood any tree, are not.
 """
