@@ -165,7 +165,7 @@ def _java(conf: SparkConf, said: BinaryIO) -> JavaGateway:
 def child_environment() -> dict[str, str]:
     """What every Python that we start needs beside our own environment: it finds these rooms wherever it starts, and takes
     no module from the folder it starts in, which may be anybody's run directory."""
-    root = str(Path(__file__).resolve().parent.parent)
+    root = str(Path(__file__).resolve().parents[1 + str(__package__).count(".")])  # the checkout, or where `roamcast` is installed
     # an empty part, as a trailing colon leaves it, means the folder it starts in
     paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path != root]
     found = {"PYTHONPATH": os.pathsep.join([root, *paths]), "PYTHONSAFEPATH": "1"}

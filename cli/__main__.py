@@ -1,19 +1,25 @@
-"""`python -m cli`: the command `roamcast`, as the launcher starts it.
+"""`python -m cli`: the command `roamcast`, as the launcher starts it and as it is installed.
 
 SIGTERM ends a command as Ctrl-C does, so that what it has started ends with it. A Ctrl-C while libraries are being
 loaded comes out of them as whatever they make of it, a failed import or worse. It is told as what it was.
 """
+from __future__ import annotations
+
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 _interrupted = False
 
 
-def _main() -> int:
+def main() -> int:
     try:
         _heed_interrupts()
-        from cli.main import main
+        from cli import main as command
 
-        return main()
+        return command.main()
     except SystemExit:
         raise
     except BaseException as error:
@@ -26,7 +32,7 @@ def _main() -> int:
 def _heed_interrupts() -> None:
     import signal
 
-    def interrupt(number, frame):
+    def interrupt(number: int, frame: FrameType | None) -> None:
         global _interrupted
         _interrupted = True
         signal.default_int_handler(number, frame)
@@ -38,4 +44,4 @@ def _heed_interrupts() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(_main())
+    sys.exit(main())

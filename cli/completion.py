@@ -34,7 +34,7 @@ def whole() -> argparse.ArgumentParser:
     parser.add_argument("-V", "--version", action="store_true", help="print the version")
     names = parser.add_subparsers(metavar="COMMAND")
     for name in commands():
-        module = importlib.import_module(f"cli.{name}")
+        module = importlib.import_module(f"{__package__}.{name}")
         command = names.add_parser(name, help=module.HELP, description=module.HELP)
         module.add_arguments(command)
         for action in command._actions:

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--broadcast", metavar="ADDRESS", help="broadcast address (default: the interface's)")
     parser.add_argument("--port", type=int, help="UDP port (default: 4710)")
     parser.add_argument("--control", type=Path, metavar="PATH",
-                        help="socket for local programs (roamcast pub, roamcast sub, node.client)")
+                        help="socket for local programs: roamcast pub, roamcast sub, and Python with `from roamcast import Client`")
     parser.add_argument("--records", type=Path, metavar="FILE", help="append the node's records to FILE, as JSON Lines")
     parser.add_argument("--journal", type=Path, metavar="FILE", help="append its inputs to FILE, for roamcast replay")
     parser.add_argument("--disk", type=int, metavar="MB",
@@ -101,12 +101,13 @@ def _print_unit(config: Path | None) -> int:
     from importlib import resources
     from string import Template
 
+    import node
     from cli.errors import UserError
 
     if config is None:
         raise UserError("--unit: a unit needs the file of the node: roamcast node --config "
                         "/etc/roamcast/node.toml --unit")
-    unit = Template(resources.files("node").joinpath("roamcast.service").read_text(encoding="utf-8"))
+    unit = Template(resources.files(node).joinpath("roamcast.service").read_text(encoding="utf-8"))
     installed, checkout = Path(sys.executable).parent / "roamcast", Path(__file__).parent.parent / "roamcast"
     command = installed if installed.is_file() else checkout
     print(unit.substitute(roamcast=command, config=config.resolve()), end="")

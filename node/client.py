@@ -23,15 +23,6 @@ RETRY = 0.02  # s
 WAITING = 4096  # events kept here while the program waits for an answer
 
 
-def __getattr__(name: str) -> Any:
-    """RoamingClient, the same for a device without a node (node/roaming/client.py): loaded when it is asked for,
-    because it brings the libraries of a node along."""
-    if name == "RoamingClient":
-        from node.roaming.client import RoamingClient
-        return RoamingClient
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
 class ClientError(Exception):
     """The node cannot be reached, went away, or refused; the text says which and why."""
 

@@ -48,5 +48,5 @@ def parts(key: str) -> dict[str, Any]:
     for name, choice in config.keys()[key].choices.items():
         if choice.part:
             module, _, cls = choice.part.partition(":")
-            found[name] = getattr(import_module(module), cls)
+            found[name] = getattr(import_module(f"{__package__}.{module.removeprefix('node.')}"), cls)
     return found

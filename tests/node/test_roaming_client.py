@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from node.client import ClientError, RoamingClient
-from node.roaming.client import _identity
+from node.client import ClientError
+from node.roaming.client import RoamingClient, _identity
 from node.shell import DaemonError
 from node.shell.locks import Lock
 
