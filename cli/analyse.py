@@ -7,6 +7,12 @@ from pathlib import Path
 HELP = "analyse recorded runs: tables, report, delivery table"
 
 
+class Arguments(argparse.Namespace):
+    runs: list[Path]
+    out: Path | None
+    master: str | None
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "exit code: 0 done; 2 no runs to analyse; 3 analysed, but a run was not valid, and the table says why"
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN",
@@ -16,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--master", metavar="URL", help="Spark master (default: embedded)")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """0: done; 2: not runs to analyse; 3: a run was not valid (see `roamcast run`)."""
     from cli.run import INVALID, analyse
 

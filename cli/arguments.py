@@ -9,7 +9,7 @@ import argparse
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any, NoReturn, TypeVar, overload
 
@@ -33,9 +33,10 @@ class Parser(argparse.ArgumentParser):
     """Raises UserError where argparse would print its usage and leave. `int` and `float` are numbers as people write them,
     and an option stands there once, unless it gathers values (action "append")."""
 
-    def __init__(self, prog: str, description: str, passes_on: bool = False) -> None:
-        """`passes_on`: what is unknown is for another program, and comes back from parse_known_args."""
-        super().__init__(prog, description=description, allow_abbrev=False)  # or --all would allow commands
+    def __init__(self, prog: str, description: str, passes_on: bool = False, **more: Any) -> None:
+        """`passes_on`: what is unknown is for another program, and comes back from parse_known_args. `more`: what argparse
+        gives its subparsers, in some versions."""
+        super().__init__(prog, description=description, allow_abbrev=False, **more)  # or --all would allow commands
         self.given: set[str] = set()  # names under which options were given
         self.register("type", int, _whole)
         self.register("type", float, _finite)
@@ -44,12 +45,12 @@ class Parser(argparse.ArgumentParser):
         self._passes_on = passes_on
 
     @overload
-    def parse_known_args(self, args: Sequence[str] | None = None, namespace: None = None) -> tuple[argparse.Namespace, list[str]]: ...
+    def parse_known_args(self, args: Iterable[str] | None = None, namespace: None = None) -> tuple[argparse.Namespace, list[str]]: ...
     @overload
-    def parse_known_args(self, args: Sequence[str] | None, namespace: N) -> tuple[N, list[str]]: ...
+    def parse_known_args(self, args: Iterable[str] | None, namespace: N) -> tuple[N, list[str]]: ...
     @overload
     def parse_known_args(self, *, namespace: N) -> tuple[N, list[str]]: ...
-    def parse_known_args(self, args: Sequence[str] | None = None, namespace: object = None) -> tuple[object, list[str]]:
+    def parse_known_args(self, args: Iterable[str] | None = None, namespace: object = None) -> tuple[object, list[str]]:
         """Of subcommands, too, each of which calls this of its own."""
         self.given.clear()
         found, others = super().parse_known_args(args, namespace)

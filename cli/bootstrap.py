@@ -181,10 +181,9 @@ def _pip(venv: Path, scratch: Path) -> list[str]:
         raise Failed(f"{sys.executable} has no pip; install it as your system does (python3-pip) and start again")
     _say("fetching pip from Debian.")
     debian.fetch(["python3-pip-whl"], scratch / "pip")
-    wheel = next((scratch / "pip").rglob("pip-*.whl"), None)
-    if wheel is None:
-        raise Failed("Debian's package python3-pip-whl holds no pip; as root: apt-get install python3-pip")
-    return [python, f"{wheel}/pip"]
+    for wheel in (scratch / "pip").rglob("pip-*.whl"):
+        return [python, f"{wheel}/pip"]
+    raise Failed("Debian's package python3-pip-whl holds no pip; as root: apt-get install python3-pip")
 
 
 def _pip_environment(pip: list[str], scratch: Path) -> dict[str, str]:

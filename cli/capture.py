@@ -9,6 +9,13 @@ from cli.arguments import number
 HELP = "write what an interface sees to a pcap file; with --monitor, all that its radio hears"
 
 
+class Arguments(argparse.Namespace):
+    interface: str
+    out: Path
+    monitor: bool
+    seconds: float | None
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("interface", help="such as wlan0")
     parser.add_argument("--out", type=Path, metavar="FILE", required=True, help="the pcap file to make")
@@ -17,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=number(0.01, 1e7, "seconds"), metavar="S", help="stop after S seconds (default: at Ctrl-C)")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     import signal
     from contextlib import nullcontext
 

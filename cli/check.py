@@ -7,11 +7,15 @@ from pathlib import Path
 HELP = "check scenarios without running them"
 
 
+class Arguments(argparse.Namespace):
+    scenarios: list[Path]
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scenarios", type=Path, nargs="+", metavar="SCENARIO", help="a TOML file")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     from cli.run import commands, load
     from emulation import runner
 

@@ -3,8 +3,19 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from emulation.collect import Collected
 
 HELP = "bring the records of field nodes together for the analysis"
+
+
+class Arguments(argparse.Namespace):
+    source: list[Path]
+    out: Path
+    config: Path | None
+    walk: int | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                              "several such the longest); they are numbered by when they began, and named when it is done")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     from cli.errors import UserError
     from emulation.collect import CollectError, collect
     from emulation.records import DiskFull
@@ -40,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _tell(found) -> None:
+def _tell(found: Collected) -> None:
     print(f"{found.path}: {len(found.nodes)} node{'' if len(found.nodes) == 1 else 's'} ({', '.join(map(str, found.nodes))}), "
           f"{found.duration:.1f} s; {found.when}")
     for (node, epoch), clock in sorted(found.clocks.items()):

@@ -11,6 +11,12 @@ from cli.run import INVALID
 HELP = "compare runs of one scenario and tell differences from noise"
 
 
+class Arguments(argparse.Namespace):
+    runs: list[Path]
+    right: list[Path]
+    out: Path | None
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN",
                         help="run directories of one scenario; two are one side each, more are divided by their world and "
@@ -20,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="FILE", help="also write the numbers, as .json or .csv")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """0: done; 2: not runs to compare; 3: a run was not valid (see `roamcast run`), and so is the comparison."""
     from analysis import AnalysisError, compare, means
 

@@ -9,13 +9,17 @@ FILES = {"FILE", "SCENARIO", "RECORDS", "capture", "journal"}  # arguments by wh
 FOLDERS = {"DIR", "RUN"}
 
 
+class Arguments(argparse.Namespace):
+    shell: str
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=SHELLS)
     parser.epilog = ("for bash: roamcast completion bash > ~/.local/share/bash-completion/completions/roamcast; "
                      "for zsh: a file _roamcast in a folder of $fpath")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     import shtab
 
     print(shtab.complete(whole(), shell=args.shell))
@@ -40,7 +44,7 @@ def whole() -> argparse.ArgumentParser:
         for action in command._actions:
             words = {action.metavar, action.dest} if isinstance(action.metavar, str) else {action.dest}
             if words & FILES:
-                action.complete = shtab.FILE
+                vars(action)["complete"] = shtab.FILE  # where shtab looks
             elif words & FOLDERS:
-                action.complete = shtab.DIRECTORY
+                vars(action)["complete"] = shtab.DIRECTORY
     return parser

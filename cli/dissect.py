@@ -8,6 +8,11 @@ from pathlib import Path
 HELP = "print a capture, or write the dissector for Wireshark"
 
 
+class Arguments(argparse.Namespace):
+    capture: Path | None
+    out: Path | None
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("capture", type=Path, nargs="?", help="a capture, e.g. captures/N.pcap of a run")
@@ -15,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                       help="write the dissector (Lua) here, e.g. into Wireshark's plug-in folder")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     from cli.errors import UserError
     from cli.hosts import whose
     from emulation import dissect
@@ -25,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
         if args.out is not None:
             write_whole(args.out, dissect.wireshark_lua())
             print(f"{args.out}: written; for example: tshark -X lua_script:{args.out} -r captures/0.pcap")
-        else:
+        elif args.capture is not None:  # one of the two is required
             if told := whose(args.capture):
                 print(f"roamcast: {told}", file=sys.stderr)
             for line in dissect.lines(args.capture):

@@ -7,6 +7,12 @@ from pathlib import Path
 HELP = "run a command inside a host of a live run"
 
 
+class Arguments(argparse.Namespace):
+    run: Path
+    host: str
+    command: list[str]
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", type=Path, metavar="RUN", help="the run directory")
     parser.add_argument("host", metavar="HOST", help="the host's id or name")
@@ -14,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="the command and its arguments (default: a shell)")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """The command's exit code; 2 when there is no such run or host."""
     import os
 

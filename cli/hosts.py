@@ -5,6 +5,10 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from topologies.naming import Naming
 
 
 def host_of(run: Path, text: str) -> int:
@@ -38,7 +42,7 @@ def whose(file: Path) -> str:
     return f"{file}: files go by ids: this is of {naming.who(int(file.stem))}"
 
 
-def _naming(run: Path):
+def _naming(run: Path) -> Naming | None:
     """How the hosts of a run directory are named; None for what is no run directory."""
     import tomllib
 
@@ -52,6 +56,14 @@ def _naming(run: Path):
     return naming if naming.count else None
 
 
+class AtNode(argparse.Namespace):
+    """Which node is meant."""
+
+    control: Path | None
+    live: Path | None
+    host: str | None
+
+
 def add_node(parser: argparse.ArgumentParser) -> None:
     """Options that say which node is meant: --control PATH, or --run RUN --host HOST."""
     where = parser.add_mutually_exclusive_group(required=True)
@@ -61,17 +73,18 @@ def add_node(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", metavar="HOST", help="the host of that run, by id or name")
 
 
-def control_of(args: argparse.Namespace) -> Path:
+def control_of(args: AtNode) -> Path:
     """The control socket of the node that is meant. Raises UserError.
 
     A socket's path has at most 107 bytes: the process moves to the run directory.
     """
     from cli.errors import UserError
 
-    if args.live is None:
+    if args.control is not None:
         if args.host is not None:
             raise UserError("--host goes with --run; --control names the node by itself")
         return args.control
+    assert args.live is not None  # one of the two is required
     from emulation.realtime.live import LiveRun, NotLive  # a host that has the node alone lacks this
 
     if args.host is None:

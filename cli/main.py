@@ -1,14 +1,16 @@
 """`roamcast`: finds the subcommand and hands over to its file.
 
-A subcommand is a module of this package with HELP, add_arguments(parser) and run(args) -> int.
+A subcommand is a module of this package with what `Command` names.
 Only the module that was asked for is imported, and what is heavy it imports inside run().
 """
 from __future__ import annotations
 
+import argparse
 import importlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Protocol, cast
 
 from cli.arguments import Parser
 from cli.errors import FAILED, INTERRUPTED, USAGE_ERROR, UserError
@@ -24,6 +26,17 @@ GROUPS = {  # of commands, as the help lists them
 }
 MOVED = {"measure": "run SCENARIO --measure", "overlay": "reproduce overlay"}  # former commands -> what does it now
 OURS = ("node", "mobility", "topologies", "emulation", "analysis", "cli", "roamcast")  # that a module is missing in them is a fault
+
+
+class Command(Protocol):
+    """A subcommand's module."""
+
+    HELP: str
+    Arguments: type[argparse.Namespace]  # what its parser finds; with `others`, what that does not know goes there
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+    def run(self, args: Any) -> int:
+        """`args` is of its Arguments. Returns the exit code."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -76,14 +89,16 @@ def _dispatch(arguments: list[str]) -> int:
         raise UserError(f"{name}: is now `roamcast {MOVED[name]}`")
     if name not in known:
         raise UserError(f"{name}: no such command; {_nearest(name, known)}`roamcast --help` lists them all")
-    command = importlib.import_module(f"{__package__}.{name}")
-    passes_on = getattr(command, "PASSES_ON", False)  # what it does not know is for the program that it starts
-    parser = Parser(f"roamcast {name}", command.HELP, passes_on)
+    command = _command(name)
+    parser = Parser(f"roamcast {name}", command.HELP, passes_on="others" in command.Arguments.__annotations__)
     command.add_arguments(parser)
-    args, others = parser.parse_known_args(arguments[1:])
-    if passes_on:
-        args.others = others
+    args, others = parser.parse_known_args(arguments[1:], command.Arguments())
+    args.others = others
     return command.run(args)
+
+
+def _command(name: str) -> Command:
+    return cast(Command, importlib.import_module(f"{__package__}.{name}"))
 
 
 def _nearest(name: str, known: list[str]) -> str:
@@ -98,7 +113,7 @@ def _print_help() -> None:
     for title, names in GROUPS.items():
         print(f"\n{title}:")
         for name in names:
-            print(f"  {name:<10}  {importlib.import_module(f'{__package__}.{name}').HELP}")
+            print(f"  {name:<10}  {_command(name).HELP}")
     print("\n`roamcast COMMAND --help` explains one of them; `roamcast --version` prints the version.")
 
 

@@ -4,9 +4,30 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from node.settings import File, Settings
 
 AWAY = 1e8  # s, three years: what the time of a record may be (emulation/fieldlog.py)
 HELP = "run the node of this host on a real interface"
+
+
+class Arguments(argparse.Namespace):
+    config: Path | None
+    id: int | None
+    interface: str | None
+    bind: str | None
+    family: str | None
+    broadcast: str | None
+    port: int | None
+    control: Path | None
+    records: Path | None
+    journal: Path | None
+    disk: int | None
+    state: Path | None
+    began: float | None
+    unit: bool
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="print a systemd unit for this --config, and start nothing")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     from cli.errors import UserError
     from node import settings
 
@@ -49,18 +70,18 @@ def run(args: argparse.Namespace) -> int:
     except settings.SettingsError as error:
         raise UserError(str(error)) from None
     from node import daemon
-    from node.shell import say
+    from node.shell import DaemonError, say
 
     for key, told in chosen.config.doubts():
         say(f"node.{key}: {told}")
     try:
         daemon.run(chosen)
-    except daemon.DaemonError as error:
+    except DaemonError as error:
         raise UserError(str(error)) from None
     return 0
 
 
-def _settings(args: argparse.Namespace, file):
+def _settings(args: Arguments, file: File | None) -> Settings:
     """The file's settings, and over them the flags'."""
     from cli.errors import UserError
     from node.settings import Settings, clash, fault
@@ -75,7 +96,7 @@ def _settings(args: argparse.Namespace, file):
         raise UserError(f"--{key} {wrong[1]}: it takes {wrong[2]}")
     if args.began is not None and not abs(time.time() - args.began) <= AWAY:
         raise UserError(f"--began {args.began:g}: it takes a unix time within three years of what the clock says now")
-    keys = {} if file is None else dict(file.keys)
+    keys: dict[str, Any] = {} if file is None else dict(file.keys)  # each was checked where it was read
     if "interface" in flags or "address" in flags:
         keys = {key: value for key, value in keys.items() if key not in ("interface", "address")}
     keys |= flags
@@ -86,7 +107,7 @@ def _settings(args: argparse.Namespace, file):
     if "interface" not in keys and "address" not in keys:
         raise UserError(f"{where}: interface: not found; say `interface = \"wlan0\"` in node.toml or give "
                         "--interface wlan0")
-    together = {key: keys[key] for key in ("family", "address", "broadcast") if key in keys}
+    together: dict[str, Any] = {key: keys[key] for key in ("family", "address", "broadcast") if key in keys}
     if (wrong := fault(together)) is not None:
         raise UserError(f"{where}: {wrong[0]}: found {wrong[1]}; it takes {wrong[2]}")
     if (wrong := clash(keys)) is not None:

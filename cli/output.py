@@ -4,7 +4,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TextIO
 
 
@@ -25,7 +25,7 @@ class _Checked:
         with _told():
             return self._stream.write(text)
 
-    def writelines(self, lines) -> None:
+    def writelines(self, lines: Iterable[str]) -> None:
         with _told():
             self._stream.writelines(lines)
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from cli.batch import batch_help, run_batch
 from cli.errors import UserError
-
-if TYPE_CHECKING:
-    from emulation.studies.evaluation import Result
 
 ABOUT = "run the papers' simulator once: a given tree, links replaced on a schedule"
 
@@ -75,7 +73,7 @@ def _single(parameters: list[str], as_json: bool) -> int:
     return 0
 
 
-def _told(result: Result, costs: list[tuple[str, float, float]], normalized: float, involved: float) -> str:
+def _told(result: Mapping[str, Any], costs: list[tuple[str, float, float]], normalized: float, involved: float) -> str:
     """What a person wants to know of one run. `costs`: (message type, messages, normalized cost), in all `normalized`;
     `involved`: mean share of the dispatchers that a reconfiguration involves."""
     from emulation.studies.overlay.parameters import TREES
@@ -100,7 +98,7 @@ def _told(result: Result, costs: list[tuple[str, float, float]], normalized: flo
     return "\n".join(lines)
 
 
-def _recovery(result: Result) -> list[str]:
+def _recovery(result: Mapping[str, Any]) -> list[str]:
     lines = ["", f"{'recovery':<20}{'messages':>10}{'kbit':>12}"]
     lines += [f"{name:<20}{counts['messages']:>10,}{counts['bits'] / 1000:>12,.0f}"
               for name, counts in result["recovery"].items()]

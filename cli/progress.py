@@ -2,25 +2,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from emulation.world import Progress, Report
 
 LINES = 10  # of a run whose output is no terminal
 
 
-def for_terminal(stream: TextIO) -> AbstractContextManager[Callable]:
+def for_terminal(stream: TextIO) -> AbstractContextManager[Report]:
     """A context whose value takes emulation.world.Progress now and then."""
     return _bar(stream) if stream.isatty() else _lines(stream)
 
 
 @contextmanager
-def _bar(stream: TextIO) -> Iterator[Callable]:
+def _bar(stream: TextIO) -> Iterator[Report]:
     from tqdm import tqdm
 
     layout = "{desc}{percentage:3.0f}% |{bar}| {n:.0f}/{total:.0f} s, {postfix[0]} delivered, {remaining} left"
     with tqdm(total=1.0, file=stream, bar_format=layout, postfix=["0"], leave=False, dynamic_ncols=True) as bar:
-        def report(progress) -> None:
+        def report(progress: Progress) -> None:
             bar.total = progress.duration
             bar.postfix[0] = f"{progress.delivered:,}"
             bar.update(progress.now - bar.n)
@@ -29,11 +32,11 @@ def _bar(stream: TextIO) -> Iterator[Callable]:
 
 
 @contextmanager
-def _lines(stream: TextIO) -> Iterator[Callable]:
+def _lines(stream: TextIO) -> Iterator[Report]:
     began = time.monotonic()
     told = 0.0
 
-    def report(progress) -> None:
+    def report(progress: Progress) -> None:
         nonlocal told
         share = progress.now / progress.duration
         if share < told + 1 / LINES:

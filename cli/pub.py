@@ -4,10 +4,15 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Mapping
 
-from cli.hosts import add_node, control_of
+from cli.hosts import AtNode, add_node, control_of
 
 LONGEST_SHOWN = 60  # characters of what was typed
 HELP = "publish an event through a node"
+
+
+class Arguments(AtNode):
+    synced: bool
+    attributes: list[str]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='attributes of the event: kind=temp value:=31 open:=false note="two words"')
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     import sys
 
     from cli.errors import UserError
@@ -76,12 +81,9 @@ def _shown(text: str) -> str:
 
 def parse_attributes(words: list[str]) -> dict[str, str | int | float | bool]:
     """`name=text` and `name:=value` with a JSON number, true or false. Raises UserError."""
-    import json
-    import math
-
     from cli.errors import UserError
 
-    attributes = {}
+    attributes: dict[str, str | int | float | bool] = {}
     for word in words:
         name, equals, text = word.partition("=")
         typed = name.endswith(":")
@@ -91,15 +93,24 @@ def parse_attributes(words: list[str]) -> dict[str, str | int | float | bool]:
             raise UserError(f"{_shown(word)}: not an attribute; write {meant}=TEXT or {meant}:=NUMBER")
         if name in attributes:
             raise UserError(f"{name}: given twice; an event has one value a name")
-        value = text
-        if typed:
-            try:
-                value = json.loads(text, parse_float=lambda number: _held(word, number))
-            except (ValueError, RecursionError):
-                value = None
-            if isinstance(value, float) and not math.isfinite(value):
-                raise UserError(f"{_shown(word)}: a number is finite; give another, or text as {_shown(name)}={_shown(text)}")
-            if not isinstance(value, int | float):
-                raise UserError(f"{_shown(word)}: := takes a number, true or false; for text write {_shown(name)}={_shown(text)}")
-        attributes[name] = value
+        attributes[name] = _value(word, name, text) if typed else text
     return attributes
+
+
+def _value(word: str, name: str, text: str) -> int | float | bool:
+    """What is behind := in `word`. Raises UserError."""
+    import json
+    import math
+
+    from cli.errors import UserError
+
+    value: object = None
+    try:
+        value = json.loads(text, parse_float=lambda number: _held(word, number))
+    except (ValueError, RecursionError):
+        pass  # neither a number nor a truth
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UserError(f"{_shown(word)}: a number is finite; give another, or text as {_shown(name)}={_shown(text)}")
+    if not isinstance(value, int | float):
+        raise UserError(f"{_shown(word)}: := takes a number, true or false; for text write {_shown(name)}={_shown(text)}")
+    return value

@@ -6,12 +6,32 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from node.settings import File
+    from node.wireless import Interface, Network, Step
 
 from cli.arguments import number, whole
 
 HELP = "put a radio into an ad hoc or mesh network, or restore it"
 PATIENCE = 10.0  # s that one command may take
+
+
+class Arguments(argparse.Namespace):
+    what: str
+    interface: str | None
+    ibss: str | None
+    mesh: str | None
+    channel: int | None
+    address: list[str]
+    bssid: str | None
+    country: str | None
+    config: Path | None
+    wait: float
+    dry_run: bool
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,28 +55,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="print the commands without running them")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     from cli.errors import UserError
     from node.wireless import WirelessError
 
     try:
         name, network = _wanted(args)
-        if args.what == "up" and network is None:
+        if args.what == "down":
+            return _down(args, name)
+        if network is None:
             print(f"{args.config}: no table [radio]: the interface stays as it is")
             return 0
-        return _up(args, name, network) if args.what == "up" else _down(args, name)
+        return _up(args, name, network)
     except WirelessError as error:
         raise UserError(str(error)) from None
 
 
-def _wanted(args: argparse.Namespace):
+def _wanted(args: Arguments) -> tuple[str, Network | None]:
     """The interface and, where one is given, the network."""
     from cli.errors import UserError
     from node import wireless
 
     file = None if args.config is None else _read(args.config)
-    name = args.interface or (file.keys.get("interface") if file else None)
-    if name is None:
+    name = args.interface or (str(file.keys.get("interface", "")) if file else "")
+    if not name:
         raise UserError("which interface? `iw dev` lists the radios of this host; give its name, such as wlan0")
     mode = "ibss" if args.ibss is not None else "mesh" if args.mesh is not None else None
     if mode is None:
@@ -72,7 +94,7 @@ def _wanted(args: argparse.Namespace):
     return name, network
 
 
-def _read(path: Path):
+def _read(path: Path) -> File:
     from cli.errors import UserError
     from node import settings
 
@@ -82,7 +104,7 @@ def _read(path: Path):
         raise UserError(str(error)) from None
 
 
-def _up(args: argparse.Namespace, name: str, network) -> int:
+def _up(args: Arguments, name: str, network: Network) -> int:
     from node import wireless
 
     interface = _interface(args, name)
@@ -102,7 +124,7 @@ def _up(args: argparse.Namespace, name: str, network) -> int:
     return 0
 
 
-def _down(args: argparse.Namespace, name: str) -> int:
+def _down(args: Arguments, name: str) -> int:
     from node import wireless
 
     steps = wireless.down(_interface(args, name))
@@ -115,7 +137,7 @@ def _down(args: argparse.Namespace, name: str) -> int:
     return 0
 
 
-def _interface(args: argparse.Namespace, name: str):
+def _interface(args: Arguments, name: str) -> Interface:
     """The interface, if it can be set up at all. Raises UserError or WirelessError."""
     import shutil
     import socket
@@ -158,12 +180,12 @@ def _managers() -> tuple[str, list[list[str]], list[str]]:
     return nmcli[1] if nmcli[0] == 0 else "", supplicants, sockets
 
 
-def _tell(steps) -> None:
+def _tell(steps: Sequence[Step]) -> None:
     for step in steps:
         print(f"  {' '.join(step.command):<62} # {step.why}")
 
 
-def _do(steps) -> None:
+def _do(steps: Sequence[Step]) -> None:
     from cli.errors import UserError
     from node import wireless
 
@@ -175,7 +197,7 @@ def _do(steps) -> None:
             raise UserError(wireless.explain(step, said))
 
 
-def _join(name: str, network, wait: float) -> None:
+def _join(name: str, network: Network, wait: float) -> None:
     """Wait until the radio is in its network. Raises UserError."""
     import time
 

@@ -4,15 +4,23 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from cli.errors import UserError
 
+Record = Mapping[str, Any]
 HELP = "run one node again from its journal"
 JOURNALS = ("a journal holds all that came in to a node, so that it can be run again; "
             "`roamcast run --journal` keeps journals/N.journal for each node, `roamcast node --journal FILE` its own")
+
+
+class Arguments(argparse.Namespace):
+    journal: Path
+    until: float | None
+    check: Path | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="compare with the original records (nodes/N.jsonl) instead of printing")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """0: done, or the records are the same; 1: they differ."""
     from cli.hosts import whose
     from node.journal import JournalError, NoJournal, replay
@@ -52,14 +60,14 @@ def _say(sentence: str) -> None:
     print(f"roamcast: {sentence}", file=sys.stderr)
 
 
-def _until(records: Iterator[dict], until: float) -> Iterator[dict]:
+def _until(records: Iterator[Record], until: float) -> Iterator[Record]:
     for record in records:
         if record["t"] > until:
             return
         yield record
 
 
-def _read(path: Path) -> Iterator[dict]:
+def _read(path: Path) -> Iterator[Record]:
     from node.journal import JournalError, of_the_shell, read_lines
 
     for where, record in read_lines(path, "a record", _say):
@@ -69,7 +77,7 @@ def _read(path: Path) -> Iterator[dict]:
             yield record
 
 
-def _check(replayed: Iterator[dict], originals: Iterator[dict], path: Path) -> int:
+def _check(replayed: Iterator[Record], originals: Iterator[Record], path: Path) -> int:
     count = 0
     for number, (again, original) in enumerate(zip_longest(replayed, originals), 1):
         again = None if again is None else json.loads(json.dumps(again))
@@ -85,6 +93,6 @@ def _check(replayed: Iterator[dict], originals: Iterator[dict], path: Path) -> i
     return 0
 
 
-def _show(record: dict | None) -> str:
+def _show(record: Record | None) -> str:
     return "nothing" if record is None else json.dumps(record)
 

@@ -28,6 +28,18 @@ PAPERS = {  # name -> what it is, its figures
 }
 
 
+class Arguments(argparse.Namespace):
+    what: str
+    out: Path | None
+    figure: list[str]  # of an evaluation, as the next three
+    seeds: int
+    replacement: str | None
+    memory: str | None
+    parameters: list[str]  # of overlay, as the next two
+    json: bool
+    batch: str | None
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_subparsers(dest="what", required=True, metavar="WHAT", parser_class=type(parser))
     for name, (about, figures) in PAPERS.items():
@@ -50,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     overlay_run.add_arguments(what.add_parser("overlay", help=overlay_run.ABOUT, description=overlay_run.ABOUT))
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """0: done; 1: some runs are missing, the page says which; 2: nothing could be started; 130: Ctrl-C."""
     if args.what == "overlay":
         return overlay_run.run(args.parameters, args.json, args.batch, args.out)

@@ -5,16 +5,19 @@ import argparse
 import json
 import shutil
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cli.batch import batch_help, note, run_batch
 from cli.errors import INTERRUPTED, UserError
 from cli.terminal import raw
 
 if TYPE_CHECKING:
+    from emulation.world import Report
     from topologies.scenario import Scenario
 
+Manifest = dict[str, Any]  # manifest.json of a run (docs/worlds.md)
 HELP = "run a scenario, analyse it and print the delivery table"
 CUT_SHORT = 1  # exit code: the run is shorter than it was to be: disk full, a process killed
 INVALID = 3  # exit code: it did not keep to real time, or something befell it that is not in the scenario
@@ -22,6 +25,20 @@ MOST_HOSTS = 8  # named in one line
 LONGEST = 2000  # characters of a command that are shown
 MOST_TOLD = 20  # problems of a workload at once
 ROOM = 1 << 26  # bytes that an analysis should find free
+
+
+class Arguments(argparse.Namespace):
+    scenario: Path | None
+    batch: str | None
+    measure: bool
+    world: str | None
+    seed: int | None
+    journal: bool
+    allow_commands: bool
+    out: Path | None
+    watch: bool
+    no_analysis: bool
+    master: str | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,58 +61,59 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--master", metavar="URL", help="Spark master for the analysis (default: embedded)")
 
 
-def run(args: argparse.Namespace) -> int:
-    """0: done; 1: cut short; 2: nothing was started; 3: not valid, see the limits [run.fidelity]; 130: Ctrl-C."""
-    if args.batch is not None or args.measure:
-        _refuse_beside(args)
-        return _measure(args)
-    return _run(args)
+def run(args: Arguments) -> int:
+    """0: done; 1: cut short; 2: nothing was started; 3: not valid, see the limits [run.fidelity]; 130: Ctrl-C. Of a batch 1: a
+    run failed, which its file tells."""
+    if args.batch is not None:
+        if args.out is None:
+            raise UserError("--batch FILE goes with --out DIR, the folder for its KEY.json files")
+        _refuse_beside("--batch", args, "world", "seed")
+        return run_batch(args.batch, args.out, "measure")
+    assert args.scenario is not None  # one of the two is required
+    if args.measure:
+        _refuse_beside("--measure", args, "out")
+        return _measure(args, args.scenario)
+    return _run(args, args.scenario)
 
 
-def _refuse_beside(args: argparse.Namespace) -> None:
-    """Options that would change nothing where numbers alone are kept. Raises UserError."""
-    if args.batch is not None and args.out is None:
-        raise UserError("--batch FILE goes with --out DIR, the folder for its KEY.json files")
-    word, more = ("--measure", ("out",)) if args.batch is None else ("--batch", ("world", "seed"))
+def _refuse_beside(word: str, args: Arguments, *more: str) -> None:
+    """Options that change nothing where numbers alone are kept. Raises UserError."""
     for key in ("journal", "allow_commands", "watch", "no_analysis", "master", *more):
         if getattr(args, key) not in (None, False):
             raise UserError(f"--{key.replace('_', '-')}: found together with {word}, where it changes nothing; leave it out")
 
 
-def _measure(args: argparse.Namespace) -> int:
-    """The numbers that the run would have printed (analysis/tally.py). 0: done; 1: a run of the batch failed, which its
-    file tells."""
-    if args.batch is not None:
-        return run_batch(args.batch, args.out, "measure")
+def _measure(args: Arguments, path: Path) -> int:
+    """Print the numbers that the run would have printed (analysis/tally.py)."""
     from emulation import runner
     from emulation.studies.measure import Measure, MeasureError, only_sim
 
-    scenario = load(args.scenario, _overrides(args))
+    scenario = load(path, _overrides(args))
     try:
         only_sim(scenario.run.world)
     except MeasureError as error:
-        raise UserError(f"{args.scenario}: {error}") from None
+        raise UserError(f"{path}: {error}") from None
     for sentence in runner.notes(scenario):
         note(sentence)
     print(json.dumps(Measure().measured(scenario)))
     return 0
 
 
-def _overrides(args: argparse.Namespace) -> dict[str, object]:
+def _overrides(args: Arguments) -> dict[str, object]:
     given = {"run.world": args.world, "run.seed": args.seed, "run.journal": args.journal or None}
     return {key: value for key, value in given.items() if value is not None}
 
 
-def _run(args: argparse.Namespace) -> int:
+def _run(args: Arguments, file: Path) -> int:
     from cli import progress, watch
     from emulation import runner
 
     if not args.no_analysis:
         check_analysis(args.master)
-    scenario = load(args.scenario, _overrides(args))
+    scenario = load(file, _overrides(args))
     if not args.allow_commands and (told := commands(scenario)):
         cure = "read them, and add --allow-commands if you trust them; nothing was started"
-        raise UserError("\n".join([*(f"{args.scenario}: {line}" for line in told), f"{args.scenario}: hosts.command: {cure}"]))
+        raise UserError("\n".join([*(f"{file}: {line}" for line in told), f"{file}: hosts.command: {cure}"]))
     if args.watch and scenario.run.world == "sim":
         raise UserError("--watch: the simulator is over before one could look; it is for runs in real time")
     for sentence in runner.notes(scenario):
@@ -151,8 +169,8 @@ def commands(scenario: Scenario) -> list[str]:
         text = one_line(shlex.join(command))
         cut = f" ... ({len(text) - LONGEST:,} characters more)" if len(text) > LONGEST else ""
         sentences.append(f"hosts.command: {which} would run, {_as_whom()}: {text[:LONGEST]}{cut}")
-    more = len(sentences) - MOST_TOLD
-    return sentences[:MOST_TOLD] + ([f"hosts.command: and {more} more commands"] if more > 0 else [])
+    untold = len(sentences) - MOST_TOLD
+    return sentences[:MOST_TOLD] + ([f"hosts.command: and {untold} more commands"] if untold > 0 else [])
 
 
 def _as_whom() -> str:
@@ -169,7 +187,7 @@ def _as_whom() -> str:
     return f"as {user} on this machine"
 
 
-def _record(scenario, out: Path | None, progress) -> tuple[Path, dict]:
+def _record(scenario: Scenario, out: Path | None, progress: AbstractContextManager[Report]) -> tuple[Path, Manifest]:
     from errno import ELOOP
 
     import mobility
@@ -186,14 +204,15 @@ def _record(scenario, out: Path | None, progress) -> tuple[Path, dict]:
         if error.errno != ELOOP:
             raise
         raise UserError(f"{error.filename}: {error.strerror}") from None  # somebody works in the run directory
-    return path, json.loads((path / "manifest.json").read_text())
+    manifest: Manifest = json.loads((path / "manifest.json").read_text())
+    return path, manifest
 
 
 def _say(sentence: str) -> None:
     print(f"roamcast: {sentence}", file=sys.stderr, flush=True)
 
 
-def _told(path: Path, manifest: dict) -> str:
+def _told(path: Path, manifest: Manifest) -> str:
     """One line on how the run went and where it lies."""
     took = f"{manifest['ended']:g} s in {manifest['seconds']:.1f} s"
     if manifest["outcome"] == "disk_full":
@@ -206,7 +225,7 @@ def _told(path: Path, manifest: dict) -> str:
     return f"Ran {took}; recorded in {path}"
 
 
-def _judged(manifest: dict) -> str:
+def _judged(manifest: Manifest) -> str:
     """Why the run is not valid, loudly; nothing when it is."""
     because = manifest["fidelity"].get("invalid_because")
     if not because or manifest["outcome"] == "failed":

@@ -4,11 +4,15 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from cli.hosts import add_node, control_of
+from cli.hosts import AtNode, add_node, control_of
 
 PAUSE = 1.0  # s between two looks for a signal
 MOST_BYTES = 4  # that somebody may have meant for a number
 HELP = "print matching events, received through a node"
+
+
+class Arguments(AtNode):
+    filters: list[str]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("filters", nargs="+", metavar="FILTER", help="""such as 'kind = "temp" and value > 30' (docs/filters.md)""")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Ends with 0 at Ctrl-C and with 2 when the node goes away."""
     import json
     import sys

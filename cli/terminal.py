@@ -30,7 +30,7 @@ class Visible:
         for line in lines:
             self.write(line)
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> object:
         return getattr(self.raw, name)
 
 
@@ -49,7 +49,7 @@ class Lossy:
         with contextlib.suppress(OSError):
             self._stream.flush()
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> object:
         return getattr(self._stream, name)
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from cli.arguments import whole
 
 HELP = "run the test suite; other arguments go to pytest"
-PASSES_ON = True
 ROOT = Path(__file__).resolve().parent.parent
 PROCESSES = 3  # on two processors: much of the suite waits, in real time
 PROGRAMS = {  # what tests start besides Python (their marker `needs`), and Debian's package of it
@@ -36,6 +35,14 @@ FAST_MARKERS = "not slow and not hwsim and not real_time and not needs and not h
 ADMINISTRATION = ("/usr/sbin", "/sbin")  # where Debian has babeld, and where a user's PATH does not look
 
 
+class Arguments(argparse.Namespace):
+    fast: bool
+    slow: bool
+    hwsim: bool
+    seed: int | None
+    others: list[str]  # what is pytest's
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "roamcast test [--fast | --slow | --hwsim] [--seed N] [PYTEST ARGUMENTS]"
     which = parser.add_mutually_exclusive_group()
@@ -48,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="seed of the tests' order and examples (default: a new one)")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Becomes pytest; returns only when it cannot start. The exit code is pytest's."""
     from cli.errors import UserError
 

@@ -2,20 +2,23 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from emulation.world import Progress, Report
 
 HEAD = f"{'host':<12} {'state':<9} {'life':>4} {'neighbors':>9} {'published':>9} {'delivered':>9} {'unsent':>6}"
 
 
 @contextmanager
-def for_terminal(stream: TextIO, names: list[str]) -> Iterator[Callable]:
+def for_terminal(stream: TextIO, names: list[str]) -> Iterator[Report]:
     """A context whose value takes emulation.world.Progress and shows its hosts: on a terminal in place,
     in a log one table a second."""
     height = 0
 
-    def report(progress) -> None:
+    def report(progress: Progress) -> None:
         nonlocal height
         lines = [f"{progress.now:.0f} of {progress.duration:g} s, {progress.delivered:,} delivered", HEAD]
         rows = [_row(name, host) for name, host in zip(names, progress.hosts or (), strict=False)]
@@ -30,6 +33,6 @@ def for_terminal(stream: TextIO, names: list[str]) -> Iterator[Callable]:
     yield report
 
 
-def _row(name: str, host: dict) -> str:
+def _row(name: str, host: Mapping[str, object]) -> str:
     return (f"{name[:12]:<12} {host['state']:<9} {host['epoch']:>4} {host['neighbors']:>9} {host['published']:>9} "
             f"{host['delivered']:>9} {host['unsent']:>6}")

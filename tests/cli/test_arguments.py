@@ -1,6 +1,10 @@
 """What nobody can do with is refused by one sentence, whatever argparse would say."""
 from __future__ import annotations
 
+import argparse
+import importlib
+import typing
+
 import pytest
 
 from cli import main
@@ -35,3 +39,21 @@ def test_a_command_line_that_cannot_be_is_one_sentence(arguments, told, capsys):
 def test_whole_numbers_as_people_write_them(text, seed, capsys):
     assert main.main(["run", "nowhere.toml", "--no-analysis", "--seed", text]) == 2
     assert "nowhere.toml: no such file" in capsys.readouterr().err
+
+
+def found(parser: argparse.ArgumentParser) -> set[str]:
+    """What a parser finds, its subcommands' parsers included."""
+    names = set()
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            names |= set().union(*map(found, action.choices.values()))
+        if action.default != argparse.SUPPRESS:
+            names.add(action.dest)
+    return names
+
+
+@pytest.mark.parametrize("name", main.commands())
+def test_what_a_command_finds_is_what_it_says(name):
+    command, parser = importlib.import_module(f"cli.{name}"), argparse.ArgumentParser()
+    command.add_arguments(parser)
+    assert found(parser) == typing.get_type_hints(command.Arguments).keys() - {"others"}

@@ -10,7 +10,7 @@ import threading
 import time
 from pathlib import Path
 
-from node.roaming.client import RoamingClient
+from roamcast import RoamingClient
 
 
 def main(out: Path) -> None:
