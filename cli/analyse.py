@@ -14,11 +14,11 @@ class Arguments(argparse.Namespace):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "exit code: 0 done; 2 no runs to analyse; 3 analysed, but a run was not valid, and the table says why"
+    parser.epilog = "exit codes: 0 done; 2 nothing to analyse; 3 analysed, but a run was not valid, and the table says why"
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN",
-                        help="run directories; several of one scenario give means with confidence intervals")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="also write mean, half-width, n and each seed's value of every "
-                        "number too, as .json or .csv")
+                        help="run directory; give several of one scenario to get means with confidence intervals")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="also write every number's mean, half-width, n and value per seed, "
+                        "as .json or .csv")
     parser.add_argument("--master", metavar="URL", help="Spark master (default: embedded)")
 
 

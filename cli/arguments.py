@@ -19,12 +19,12 @@ N = TypeVar("N")
 LONGEST_SHOWN = 60  # characters of what was typed
 # What argparse says, and the sentence in its place.
 _SAYINGS = tuple((re.compile(pattern, re.DOTALL), sentence) for pattern, sentence in (
-    (r"argument (?P<key>\S+): expected .*argument", "{key}: found nothing after it; a value"),
+    (r"argument (?P<key>\S+): expected .*argument", "{key}: found nothing after it; give a value"),
     (r"argument (?P<key>\S+): not allowed with argument (?P<other>\S+)", "{key}: found together with {other}; use one of the two"),
-    (r"argument (?P<key>\S+): invalid choice: (?P<value>.*) \(choose from (?P<known>.*)\)", "{key}: found {value}; one of {known}"),
-    (r"argument (?P<key>\S+): ignored explicit argument (?P<value>.*)", "{key}: found {value} behind it; it takes no value"),
+    (r"argument (?P<key>\S+): invalid choice: (?P<value>.*) \(choose from (?P<known>.*)\)", "{key}: found {value}; give one of {known}"),
+    (r"argument (?P<key>\S+): ignored explicit argument (?P<value>.*)", "{key}: found {value} after it; it takes no value"),
     (r"argument (?P<key>\S+): (?P<told>.*)", "{key}: {told}"),
-    (r"one of the arguments (?P<known>.*) is required", "found none of {known}; one of them"),
+    (r"one of the arguments (?P<known>.*) is required", "found none of {known}; give one of them"),
     (r"the following arguments are required: (?P<known>.*)", "found no {known}; give it"),
 ))
 
@@ -45,7 +45,8 @@ class Parser(argparse.ArgumentParser):
         self._passes_on = passes_on
 
     @overload
-    def parse_known_args(self, args: Iterable[str] | None = None, namespace: None = None) -> tuple[argparse.Namespace, list[str]]: ...
+    def parse_known_args(self, args: Iterable[str] | None = None, namespace: None = None
+                         ) -> tuple[argparse.Namespace, list[str]]: ...
     @overload
     def parse_known_args(self, args: Iterable[str] | None, namespace: N) -> tuple[N, list[str]]: ...
     @overload
@@ -65,7 +66,7 @@ class Parser(argparse.ArgumentParser):
         self._refuse(message)
 
     def _refuse(self, sentence: str) -> NoReturn:
-        raise UserError(f"{sentence} (`{self.prog} --help` shows all)")
+        raise UserError(f"{sentence} (`{self.prog} --help` lists all)")
 
     def _strange(self, word: str) -> str:
         """What an argument is that nobody asked for, and what would do."""
@@ -123,13 +124,13 @@ def _within(read: Callable[[str], Any], least: float, most: float, what: str) ->
 def _whole(text: str) -> int:
     if re.fullmatch(r"[-+]?[0-9]{1,30}", text, re.ASCII):
         return int(text)
-    raise argparse.ArgumentTypeError(f"found {_shown(text)}; a whole number")
+    raise argparse.ArgumentTypeError(f"found {_shown(text)}; give a whole number")
 
 
 def _finite(text: str) -> float:
     if re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", text, re.ASCII) and math.isfinite(value := float(text)):
         return value
-    raise argparse.ArgumentTypeError(f"found {_shown(text)}; a number")
+    raise argparse.ArgumentTypeError(f"found {_shown(text)}; give a number")
 
 
 def _shown(text: str) -> str:

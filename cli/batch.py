@@ -11,7 +11,7 @@ FAILED = 1  # exit code: some runs of the batch failed
 
 
 def batch_help(example: str) -> str:
-    return f"do many runs and write their numbers; FILE has one line {example} per run, - is standard input; with --out"
+    return f"do the runs that FILE lists (- for standard input), a line {example} each, and write their numbers; needs --out"
 
 
 def run_batch(file: str, out: Path, name: str) -> int:

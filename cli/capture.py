@@ -1,4 +1,4 @@
-"""`roamcast capture`: what an interface sees, into a pcap file, until Ctrl-C; with --monitor what its radio hears, with signals."""
+"""`roamcast capture`: what an interface sees, into a pcap file, until Ctrl-C; with --monitor all that its radio hears."""
 from __future__ import annotations
 
 import argparse
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cli.arguments import number
 
-HELP = "write what an interface sees to a pcap file; with --monitor, all that its radio hears"
+HELP = "write the frames that an interface sees to a pcap file"
 
 
 class Arguments(argparse.Namespace):
@@ -17,11 +17,11 @@ class Arguments(argparse.Namespace):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("interface", help="such as wlan0")
-    parser.add_argument("--out", type=Path, metavar="FILE", required=True, help="the pcap file to make")
+    parser.add_argument("interface", help="interface to listen on, such as wlan0")
+    parser.add_argument("--out", type=Path, metavar="FILE", required=True, help="pcap file to create")
     parser.add_argument("--monitor", action="store_true",
-                        help="capture everything on the channel, with rates and signals; the radio needs monitor mode")
-    parser.add_argument("--seconds", type=number(0.01, 1e7, "seconds"), metavar="S", help="stop after S seconds (default: at Ctrl-C)")
+                        help="capture every frame on the channel, with rates and signals; the radio needs monitor mode")
+    parser.add_argument("--seconds", type=number(0.01, 1e7, "seconds"), metavar="S", help="stop after S seconds (default: stop at Ctrl-C)")
 
 
 def run(args: Arguments) -> int:
@@ -49,6 +49,6 @@ def run(args: Arguments) -> int:
     except OSError as error:
         raise UserError(f"{args.out}: {error.strerror}; choose another with --out") from None
     times = "once" if sniffer.interruptions == 1 else f"{sniffer.interruptions:,} times"
-    away = f"; {name} was down or away {times}, and what passed then is not in it" if sniffer.interruptions else ""
+    away = f"; {name} was down or away {times}, and the capture lacks what passed meanwhile" if sniffer.interruptions else ""
     print(f"{args.out}: {sniffer.frames:,} frames of {name}; {sniffer.dropped:,} dropped by the kernel{away}")
     return 0

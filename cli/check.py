@@ -12,7 +12,7 @@ class Arguments(argparse.Namespace):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("scenarios", type=Path, nargs="+", metavar="SCENARIO", help="a TOML file")
+    parser.add_argument("scenarios", type=Path, nargs="+", metavar="SCENARIO", help="scenario, a TOML file")
 
 
 def run(args: Arguments) -> int:
@@ -23,7 +23,7 @@ def run(args: Arguments) -> int:
         scenario = load(path, {})
         print(f"{path}: OK: {len(scenario.names)} hosts, {scenario.run.duration:g} s in {scenario.run.world}")
         for command in commands(scenario):
-            print(f"{path}: {command}; `roamcast run` does so with --allow-commands alone")
+            print(f"{path}: {command}; `roamcast run` starts it only with --allow-commands")
         for note in runner.notes(scenario):
             print(f"{path}: note: {note}")
     return 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from emulation.collect import Collected
 
-HELP = "bring the records of field nodes together for the analysis"
+HELP = "merge the records of field nodes into a run directory"
 
 
 class Arguments(argparse.Namespace):
@@ -20,14 +20,14 @@ class Arguments(argparse.Namespace):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", type=Path, nargs="+",
-                        help="record files of nodes (with their older pieces NAME.1, ... next to them), or folders "
-                             "of such")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the run directory to make")
+                        help="record files of nodes, their older pieces NAME.1, ... next to them, or folders "
+                             "that hold such files")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="run directory to create")
     parser.add_argument("--config", type=Path, metavar="FILE",
-                        help="node.toml of one of them: its [node] goes into the report (default: what a node has by default)")
+                        help="node.toml of one of the nodes; its [node] goes into the report (default: a node's defaults)")
     parser.add_argument("--walk", type=int, metavar="NUMBER",
-                        help="which walk to take, if the records hold several (default: the one with most nodes, and of "
-                             "several such the longest); they are numbered by when they began, and named when it is done")
+                        help="take this walk if the records hold several; they are numbered in the order in which they began, and "
+                             "listed at the end (default: the walk with the most nodes; of several such, the longest)")
 
 
 def run(args: Arguments) -> int:
@@ -43,9 +43,9 @@ def run(args: Arguments) -> int:
     except (CollectError, RunDirError, SettingsError) as error:
         raise UserError(str(error)) from None
     except DiskFull as error:
-        raise UserError(f"{args.out}: the disk is full ({error}); make room and start again") from None
+        raise UserError(f"{args.out}: the disk is full ({error}); free some space and start again") from None
     except OSError as error:  # a card that can be read in part, say
-        raise UserError(f"{error.filename or args.out}: {error.strerror}; copy the records anew, and start again with another "
+        raise UserError(f"{error.filename or args.out}: {error.strerror}; copy the records again, and retry with another "
                         "--out") from None
     _tell(found)
     return 0

@@ -19,10 +19,10 @@ class Arguments(argparse.Namespace):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN",
-                        help="run directories of one scenario; two are one side each, more are divided by their world and "
+                        help="run directories of one scenario: two make one side each, more are divided by their world and "
                              "node settings")
     parser.add_argument("--with", dest="right", type=Path, nargs="+", default=[], metavar="RUN",
-                        help="the runs of the right side, if their settings do not differ")
+                        help="the runs of the right side, where settings do not differ")
     parser.add_argument("--out", type=Path, metavar="FILE", help="also write the numbers, as .json or .csv")
 
 

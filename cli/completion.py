@@ -14,9 +14,9 @@ class Arguments(argparse.Namespace):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=SHELLS)
-    parser.epilog = ("for bash: roamcast completion bash > ~/.local/share/bash-completion/completions/roamcast; "
-                     "for zsh: a file _roamcast in a folder of $fpath")
+    parser.add_argument("shell", choices=SHELLS, help="shell to complete for")
+    parser.epilog = ("bash: roamcast completion bash > ~/.local/share/bash-completion/completions/roamcast; "
+                     "zsh: write it to a file _roamcast in a folder of $fpath")
 
 
 def run(args: Arguments) -> int:

@@ -15,9 +15,9 @@ class Arguments(argparse.Namespace):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("capture", type=Path, nargs="?", help="a capture, e.g. captures/N.pcap of a run")
+    what.add_argument("capture", type=Path, nargs="?", help="capture to print, such as captures/N.pcap of a run")
     what.add_argument("--out", type=Path, metavar="FILE",
-                      help="write the dissector (Lua) here, e.g. into Wireshark's plug-in folder")
+                      help="write the dissector (Lua) to FILE, for example in Wireshark's plug-in folder")
 
 
 def run(args: Arguments) -> int:

@@ -14,10 +14,10 @@ class Arguments(argparse.Namespace):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", type=Path, metavar="RUN", help="the run directory")
-    parser.add_argument("host", metavar="HOST", help="the host's id or name")
+    parser.add_argument("run", type=Path, metavar="RUN", help="run directory")
+    parser.add_argument("host", metavar="HOST", help="id or name of the host")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND",
-                        help="the command and its arguments (default: a shell)")
+                        help="command and its arguments (default: a shell)")
 
 
 def run(args: Arguments) -> int:

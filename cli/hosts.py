@@ -67,10 +67,10 @@ class AtNode(argparse.Namespace):
 def add_node(parser: argparse.ArgumentParser) -> None:
     """Options that say which node is meant: --control PATH, or --run RUN --host HOST."""
     where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("--control", type=Path, metavar="PATH", help="the node's control socket")
+    where.add_argument("--control", type=Path, metavar="PATH", help="control socket of the node")
     where.add_argument("--run", type=Path, metavar="RUN", dest="live",
-                       help="instead: the directory of a live run, with --host")
-    parser.add_argument("--host", metavar="HOST", help="the host of that run, by id or name")
+                       help="instead: directory of a live run, with --host")
+    parser.add_argument("--host", metavar="HOST", help="host of that run, by id or name")
 
 
 def control_of(args: AtNode) -> Path:

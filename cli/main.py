@@ -25,7 +25,7 @@ GROUPS = {  # of commands, as the help lists them
     "Set up and develop": ("test", "completion"),
 }
 MOVED = {"measure": "run SCENARIO --measure", "overlay": "reproduce overlay"}  # former commands -> what does it now
-OURS = ("node", "mobility", "topologies", "emulation", "analysis", "cli", "roamcast")  # that a module is missing in them is a fault
+OURS = ("node", "mobility", "topologies", "emulation", "analysis", "cli", "roamcast")  # a module missing there is a fault
 
 
 class Command(Protocol):
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.name is None or error.name.partition(".")[0] in OURS:
             raise
         complain(f"roamcast: this command needs the Python package {error.name}, which is not installed here; "
-                 "start ./roamcast in a checkout, or pip install '.[lab]' there")
+                 "run ./roamcast in a checkout, or pip install '.[lab]' there")
         return USAGE_ERROR
     except KeyboardInterrupt:
         complain("roamcast: interrupted")

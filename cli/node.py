@@ -32,30 +32,29 @@ class Arguments(argparse.Namespace):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", type=Path, metavar="FILE",
-                        help="node.toml: everything below, and the network's settings in its "
-                             "table [node], "
-                             "on which all nodes must agree; flags override it")
+                        help="read all of this from FILE (node.toml), and from its table [node] the network's "
+                             "settings, on which all nodes must agree; flags override it")
     parser.add_argument("--id", type=int, help="id of this node, unique in the network")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--interface", metavar="NAME", help="the interface of the radio, used with its own addresses")
-    where.add_argument("--bind", metavar="ADDRESS", help="instead: the interface with this IPv4 address")
+    where.add_argument("--interface", metavar="NAME", help="interface of the radio; the node uses its addresses")
+    where.add_argument("--bind", metavar="ADDRESS", help="instead: the interface that has this IPv4 address")
     parser.add_argument("--family", choices=("ipv4", "ipv6"), help="address family (default: ipv4)")
     parser.add_argument("--broadcast", metavar="ADDRESS", help="broadcast address (default: the interface's)")
     parser.add_argument("--port", type=int, help="UDP port (default: 4710)")
     parser.add_argument("--control", type=Path, metavar="PATH",
-                        help="socket for local programs: roamcast pub, roamcast sub, and Python with `from roamcast import Client`")
+                        help="serve local programs at this socket: roamcast pub, roamcast sub, `from roamcast import Client`")
     parser.add_argument("--records", type=Path, metavar="FILE", help="append the node's records to FILE, as JSON Lines")
-    parser.add_argument("--journal", type=Path, metavar="FILE", help="append its inputs to FILE, for roamcast replay")
+    parser.add_argument("--journal", type=Path, metavar="FILE", help="append the node's inputs to FILE, for roamcast replay")
     parser.add_argument("--disk", type=int, metavar="MB",
-                        help="limit of records and journal together; the oldest are removed first (default: no "
-                             "end)")
+                        help="keep records and journal together below MB; the oldest go first (default: no "
+                             "limit)")
     parser.add_argument("--state", type=Path, metavar="FILE",
-                        help="file that keeps the boot epoch (default: node-ID.json in /var/lib/roamcast or "
+                        help="keep the boot epoch in FILE (default: node-ID.json in /var/lib/roamcast or "
                              "~/.local/state)")
     parser.add_argument("--began", type=float, metavar="UNIXTIME",
-                        help="start of the run, from which records count their time (default: now)")
+                        help="count the time of records from here (default: now)")
     parser.add_argument("--unit", action="store_true",
-                        help="print a systemd unit for this --config, and start nothing")
+                        help="print a systemd unit for this --config and start nothing")
 
 
 def run(args: Arguments) -> int:
@@ -102,8 +101,8 @@ def _settings(args: Arguments, file: File | None) -> Settings:
     keys |= flags
     where = args.config or "roamcast node"
     if "node" not in keys:
-        raise UserError(f"{where}: id: not found; say `id = 1` in node.toml or give --id 1, for each node "
-                        "another one")
+        raise UserError(f"{where}: id: not found; say `id = 1` in node.toml or give --id 1, a different "
+                        "one for each node")
     if "interface" not in keys and "address" not in keys:
         raise UserError(f"{where}: interface: not found; say `interface = \"wlan0\"` in node.toml or give "
                         "--interface wlan0")
@@ -113,7 +112,7 @@ def _settings(args: Arguments, file: File | None) -> Settings:
     if (wrong := clash(keys)) is not None:
         raise UserError(f"{where}: {wrong[0]}: found {wrong[1]}; it takes {wrong[2]}")
     if file is not None and file.scenario:
-        say(f"{args.config}: a scenario; of it only its table [node] counts here")
+        say(f"{args.config}: this is a scenario; only its table [node] counts here")
     return Settings(**keys) if file is None else Settings(**keys, config=file.config)
 
 
@@ -126,7 +125,7 @@ def _print_unit(config: Path | None) -> int:
     from cli.errors import UserError
 
     if config is None:
-        raise UserError("--unit: a unit needs the file of the node: roamcast node --config "
+        raise UserError("--unit: a unit needs the node's file; give it, as in roamcast node --config "
                         "/etc/roamcast/node.toml --unit")
     unit = Template(resources.files(node).joinpath("roamcast.service").read_text(encoding="utf-8"))
     installed, checkout = Path(sys.executable).parent / "roamcast", Path(__file__).parent.parent / "roamcast"

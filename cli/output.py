@@ -41,9 +41,9 @@ def _told() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise OutputError(f"the output cannot be written: {error.strerror}; make room, or send it elsewhere") from None
+        raise OutputError(f"cannot write the output: {error.strerror}; free some space, or send it elsewhere") from None
     except UnicodeEncodeError as error:
-        raise OutputError(f"the output cannot be written in {error.encoding}; set PYTHONUTF8=1") from None
+        raise OutputError(f"cannot write the output in {error.encoding}; set PYTHONUTF8=1") from None
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ ABOUT = "run the papers' simulator once: a given tree, links replaced on a sched
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = f"{_keys()}more in docs/reproduction.md"
     parser.add_argument("parameters", nargs="*", metavar="KEY=VALUE",
-                        help="a parameter, such as protocol=informed rate=30 (default: Table I without events)")
+                        help="parameter, such as protocol=informed rate=30 (default: Table I without events)")
     parser.add_argument("--json", action="store_true", help="print all counts as JSON")
     parser.add_argument("--batch", metavar="FILE", help=batch_help('{"key": "a", "parameters": {"rate": 30, ...}}'))
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder for the KEY.json files of a batch")

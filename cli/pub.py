@@ -18,7 +18,7 @@ class Arguments(AtNode):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_node(parser)
     parser.add_argument("--synced", action="store_true",
-                        help="return when the node's record is on disk, safe from a power cut")
+                        help="return only when the node's record is on disk, safe from a power cut")
     parser.add_argument("attributes", nargs="+", metavar="NAME=TEXT | NAME:=NUMBER | NAME:=true",
                         help='attributes of the event: kind=temp value:=31 open:=false note="two words"')
 
@@ -36,7 +36,7 @@ def run(args: Arguments) -> int:
         with Client(control_of(args)) as client:
             print(client.publish(attributes, synced=args.synced))
             if client.unrecorded:
-                print("roamcast: it is published, but the node could not write its record of it (its disk is full?)",
+                print("roamcast: the event is published, but the node could not record it (is its disk full?)",
                       file=sys.stderr)
     except ClientError as error:
         raise UserError(str(error)) from None
@@ -53,16 +53,16 @@ def doubts(attributes: Mapping[str, object]) -> Iterator[str]:
         if not isinstance(value, str) or len(value) > LONGEST_SHOWN:
             continue
         if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
-            yield f"{name}={value} is a text with its quotes; {name}={value[1:-1]} is the one without"
+            yield f"{name}={value} is text with its quotes; write {name}={value[1:-1]} for the text without them"
         if value.startswith("="):
-            yield f"{name}={value} is the text {json.dumps(value)}; {name}{value} is the one without the second ="
+            yield f"{name}={value} is the text {json.dumps(value)}; write {name}{value} for the text without the second ="
         try:
             typed = isinstance(json.loads(value), int | float)
         except (ValueError, RecursionError):
             typed = False
         if typed:
             what = f"the value {value.strip()}" if value.strip() in ("true", "false") else "the number"
-            yield f"{name}={value} is a text; {name}:={value.strip()} is {what}"
+            yield f"{name}={value} is text; write {name}:={value.strip()} for {what}"
 
 
 def _held(word: str, number: str) -> float:
@@ -71,7 +71,7 @@ def _held(word: str, number: str) -> float:
     from node.schema.numbers import beyond_doubles
 
     if beyond_doubles(number):
-        raise UserError(f"{_shown(word)}: a number cannot hold all these digits and would be {float(number)!r}; write that, or a text")
+        raise UserError(f"{_shown(word)}: a number cannot hold all these digits and would be {float(number)!r}; write that, or text")
     return float(number)
 
 

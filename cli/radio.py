@@ -35,23 +35,23 @@ class Arguments(argparse.Namespace):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=("up", "down"))
-    parser.add_argument("interface", nargs="?", help="e.g. wlan0 (default: that of --config)")
+    parser.add_argument("what", choices=("up", "down"), help="join the network, or leave it and go back to managed mode")
+    parser.add_argument("interface", nargs="?", help="interface of the radio, such as wlan0 (default: that of --config)")
     network = parser.add_mutually_exclusive_group()
     network.add_argument("--ibss", metavar="NAME", help="join or start this ad hoc network")
     network.add_argument("--mesh", metavar="NAME",
                          help="join or start this 802.11s mesh; the mesh does not forward")
-    parser.add_argument("--channel", type=whole(1, 233, "a channel"), help="channel, the same at every node, e.g. 1")
+    parser.add_argument("--channel", type=whole(1, 233, "a channel"), help="channel, the same at every node, such as 1")
     parser.add_argument("--address", metavar="ADDRESS/LENGTH", action="append", default=[],
-                        help="give the interface this IPv4 or IPv6 address; without an IPv4 one it gets a "
-                             "link-local one")
+                        help="give the interface this IPv4 or IPv6 address; without an IPv4 address it gets "
+                             "a link-local one")
     parser.add_argument("--bssid",
-                        help="BSSID of the ad hoc cell; Raspberry Pi radios ignore it (default: chosen by the cell)")
-    parser.add_argument("--country", help="set this regulatory domain first, e.g. DE")
+                        help="BSSID of the ad hoc cell; Raspberry Pi radios ignore it (default: the cell's own)")
+    parser.add_argument("--country", help="set this regulatory domain first, such as DE")
     parser.add_argument("--config", type=Path, metavar="FILE",
-                        help="node.toml, whose [radio] has all of this")
+                        help="read all of this from the table [radio] of FILE (node.toml)")
     parser.add_argument("--wait", type=number(0.1, 3600, "seconds"), metavar="S", default=20.0,
-                        help="how long the radio may take to join (default: 20)")
+                        help="give the radio S seconds to join (default: 20)")
     parser.add_argument("--dry-run", action="store_true", help="print the commands without running them")
 
 
@@ -131,9 +131,8 @@ def _down(args: Arguments, name: str) -> int:
     _tell(steps)
     if not args.dry_run:
         _do(steps)
-        print(f"{name} is in managed mode and off; `nmcli device set {name} managed yes` or a restart gives "
-              "it back "
-              "to an access point")
+        print(f"{name} is in managed mode and off; `nmcli device set {name} managed yes` or a restart "
+              "gives it back to an access point")
     return 0
 
 
@@ -227,7 +226,6 @@ def _ask(*command: str) -> tuple[int, str]:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=PATIENCE,
                               env={**os.environ, "LC_ALL": "C"})
     except subprocess.TimeoutExpired:
-        raise UserError(f"`{' '.join(command)}` did not end in {PATIENCE:g} s; the driver hangs perhaps: "
-                        "`dmesg | tail`, "
-                        "or start the host again") from None
+        raise UserError(f"`{' '.join(command)}` did not end within {PATIENCE:g} s; perhaps the driver hangs: "
+                        "see `dmesg | tail`, or restart the host") from None
     return done.returncode, done.stdout if done.returncode == 0 else done.stderr + done.stdout

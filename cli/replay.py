@@ -13,7 +13,7 @@ from cli.errors import UserError
 
 Record = Mapping[str, Any]
 HELP = "run one node again from its journal"
-JOURNALS = ("a journal holds all that came in to a node, so that it can be run again; "
+JOURNALS = ("a journal holds all inputs of a node, so that it can run again; "
             "`roamcast run --journal` keeps journals/N.journal for each node, `roamcast node --journal FILE` its own")
 
 
@@ -24,7 +24,7 @@ class Arguments(argparse.Namespace):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("journal", type=Path, help="a journal: journals/N.journal of a run, or a field node's")
+    parser.add_argument("journal", type=Path, help="journal: journals/N.journal of a run, or a field node's")
     parser.add_argument("--until", type=float, metavar="T", help="stop at T seconds of the run")
     parser.add_argument("--check", type=Path, metavar="RECORDS",
                         help="compare with the original records (nodes/N.jsonl) instead of printing")
@@ -39,7 +39,7 @@ def run(args: Arguments) -> int:
         print(f"roamcast: {told}", file=sys.stderr)
     until = float("inf") if args.until is None else args.until
     if not until >= 0:
-        raise UserError(f"--until {until:g}: it takes a number of seconds from 0 on")
+        raise UserError(f"--until {until:g}: it takes a number of seconds, 0 or more")
     try:
         replayed = _until(replay(args.journal, _say), until)
         if args.check is not None:

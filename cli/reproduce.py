@@ -54,8 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                                     "between any two parts, or what an old end finds in any part (default: seeker)")
         if name == "dynamic-topology":
             paper.add_argument("--memory", choices=["none", "told"],
-                               help="nobody remembers what neighbors were told, as in the paper's figures, or everybody "
-                                    "does, as our nodes do (default: none)")
+                               help="who remembers what neighbors were told: nobody, as in the paper's figures, or "
+                                    "everybody, as our nodes do (default: none)")
         paper.add_argument("--out", type=Path, metavar="DIR",
                            help=f"folder of results, drawings and page; runs that are there are not repeated (default: "
                                 f"reproduction/{name})")

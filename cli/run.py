@@ -43,20 +43,20 @@ class Arguments(argparse.Namespace):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("scenario", type=Path, nargs="?", metavar="SCENARIO", help="a TOML file, such as topologies/park-30.toml")
+    what.add_argument("scenario", type=Path, nargs="?", metavar="SCENARIO", help="scenario, a TOML file such as topologies/park-30.toml")
     what.add_argument("--batch", metavar="FILE", help=batch_help('{"key": "a", "parameters": {"hosts.count": 50, ...}}'))
     parser.add_argument("--measure", action="store_true",
-                        help="simulate, and only print the numbers as JSON: no run directory, no analysis")
+                        help="simulate, and print only the numbers, as JSON; no run directory, no analysis")
     parser.add_argument("--world", metavar="W", help="world to run in (default: the scenario's): sim, netns, hwsim, mininet")
     parser.add_argument("--seed", type=int, metavar="N", help="seed of all random streams (default: the scenario's)")
-    parser.add_argument("--journal", action="store_true", help="keep every node's inputs, for `roamcast replay`")
+    parser.add_argument("--journal", action="store_true", help="keep the inputs of every node, for `roamcast replay`")
     parser.add_argument("--allow-commands", action="store_true",
-                        help="start the commands that the scenario gives its hosts, with your rights; list them with "
-                             "`roamcast check`")
+                        help="start the commands that the scenario gives its hosts, with your rights; `roamcast check` "
+                             "lists them")
     parser.add_argument("--out", type=Path, metavar="DIR",
-                        help="run directory to make (default: runs/NAME-sSEED-DATE-TIME); of a batch, folder for its KEY.json "
+                        help="run directory to create (default: runs/NAME-sSEED-DATE-TIME); with --batch, folder for the KEY.json "
                              "files")
-    parser.add_argument("--watch", action="store_true", help="show a live line per host (all worlds except sim)")
+    parser.add_argument("--watch", action="store_true", help="show a live line per host (in every world but sim)")
     parser.add_argument("--no-analysis", action="store_true", help="record only; `roamcast analyse` does the rest")
     parser.add_argument("--master", metavar="URL", help="Spark master for the analysis (default: embedded)")
 
@@ -115,7 +115,7 @@ def _run(args: Arguments, file: Path) -> int:
         cure = "read them, and add --allow-commands if you trust them; nothing was started"
         raise UserError("\n".join([*(f"{file}: {line}" for line in told), f"{file}: hosts.command: {cure}"]))
     if args.watch and scenario.run.world == "sim":
-        raise UserError("--watch: the simulator is over before one could look; it is for runs in real time")
+        raise UserError("--watch: the simulator ends before you could look; use it for runs in real time")
     for sentence in runner.notes(scenario):
         note(sentence)
     if not args.no_analysis and scenario.run.world == "sim":  # in real time the machine is for the nodes

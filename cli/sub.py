@@ -17,7 +17,7 @@ class Arguments(AtNode):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_node(parser)
-    parser.add_argument("filters", nargs="+", metavar="FILTER", help="""such as 'kind = "temp" and value > 30' (docs/filters.md)""")
+    parser.add_argument("filters", nargs="+", metavar="FILTER", help="""filter, such as 'kind = "temp" and value > 30' (docs/filters.md)""")
 
 
 def run(args: Arguments) -> int:

@@ -47,12 +47,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "roamcast test [--fast | --slow | --hwsim] [--seed N] [PYTEST ARGUMENTS]"
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--fast", action="store_true",
-                       help="the part of the suite for every change, under a minute; a path narrows it")
+                       help="only what you run before each commit, under a minute; a path narrows it")
     which.add_argument("--slow", action="store_true", help="also the long sweeps (marker slow)")
     which.add_argument("--hwsim", action="store_true",
-                       help="only real 802.11, in a guest that is built first: minutes, needs root (marker hwsim)")
+                       help="only real 802.11, in a guest that it builds first: takes minutes, needs root (marker hwsim)")
     parser.add_argument("--seed", type=whole(0, 2**32 - 1), metavar="N",
-                        help="seed of the tests' order and examples (default: a new one)")
+                        help="seed of the order and the examples (default: a new one)")
 
 
 def run(args: Arguments) -> int:

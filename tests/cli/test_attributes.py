@@ -16,13 +16,13 @@ def test_texts_numbers_and_truths():
 
 
 @pytest.mark.parametrize(("word", "told"), [
-    ("value=31", "value=31 is a text; value:=31 is the number"),
-    ("value=-1.5e3", "value:=-1.5e3 is the number"),
-    ("open=true", "open=true is a text; open:=true is the value true"),
-    ('kind="temp"', 'kind="temp" is a text with its quotes; kind=temp is the one without'),
+    ("value=31", "value=31 is text; write value:=31 for the number"),
+    ("value=-1.5e3", "write value:=-1.5e3 for the number"),
+    ("open=true", "open=true is text; write open:=true for the value true"),
+    ('kind="temp"', 'kind="temp" is text with its quotes; write kind=temp for the text without them'),
     ("kind = temp", 'the name "kind " has blanks at an end; write kind=...'),
     ("kind :=1", 'the name "kind " has blanks at an end'),
-    ("kind==temp", 'kind==temp is the text "=temp"; kind=temp is the one without'),
+    ("kind==temp", 'kind==temp is the text "=temp"; write kind=temp for the text without'),
 ])
 def test_texts_that_may_be_meant_otherwise_are_told(word, told):
     [note] = doubts(parse_attributes([word]))

@@ -41,7 +41,7 @@ def test_check_says_which_commands_a_run_would_start_and_as_whom(scenario):
     first, second = [line for line in told.stdout.splitlines() if "hosts.command" in line]
     assert told.returncode == 0
     assert first.startswith(f'programs.toml: hosts.command: hosts 0 ("ann"), 1 ("ben") would run, as {WHO} on this machine: sh -c ')
-    assert f"{scenario}/touched" in first and first.endswith("; `roamcast run` does so with --allow-commands alone")
+    assert f"{scenario}/touched" in first and first.endswith("; `roamcast run` starts it only with --allow-commands")
     assert f"host 2 (\"cho\") would run, as {WHO} on this machine: ls 'a b'; " in second
     assert not (scenario / "touched").exists()
 

@@ -12,7 +12,7 @@ import pytest
 from cli.main import commands
 
 ROOT = Path(__file__).resolve().parents[2]
-SENTENCE = "roamcast: the output cannot be written: No space left on device; make room, or send it elsewhere\n"
+SENTENCE = "roamcast: cannot write the output: No space left on device; free some space, or send it elsewhere\n"
 
 pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 

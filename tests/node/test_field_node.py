@@ -312,7 +312,7 @@ def test_systemd_takes_the_unit(tmp_path):
     ("[hosts]\ncount = 3\n", [], "id: found beside [run] or [hosts], as a scenario has them"),
     ("[run]\n", [], "id: found beside [run] or [hosts]"),
     ("disk = 5\n", [], "disk: found 5; it takes records or journal beside it"),
-    ("", ["--began", "nan"], '--began: found "nan"; a number'),
+    ("", ["--began", "nan"], '--began: found "nan"; give a number'),
     ("", ["--began", "0"], "--began 0: it takes a unix time within three years"),
 ])
 def test_settings_that_would_do_nothing_or_harm_are_refused(tmp_path, text, flags, says):

@@ -163,7 +163,7 @@ def test_where_no_record_can_be_kept_it_is_said(node):
         with pytest.raises(ClientError, match=r"event 1\.\d+\.2 is published, but its record is not on the disk"):
             client.publish({"kind": "a"}, synced=True)
     done = roamcast("pub", "--control", node.socket, "kind=a")
-    assert done.returncode == 0 and "the node could not write its record" in done.stderr
+    assert done.returncode == 0 and "the node could not record it" in done.stderr
 
 
 def test_pub_synced(node):
@@ -421,7 +421,7 @@ def test_pub_and_sub_onto_a_full_disk_end_with_a_sentence(node, command):
                 client.publish({"kind": "a"})
         _, said = program.communicate(timeout=PATIENCE)
     assert program.returncode == 1
-    assert said == "roamcast: the output cannot be written: No space left on device; make room, or send it elsewhere\n"
+    assert said == "roamcast: cannot write the output: No space left on device; free some space, or send it elsewhere\n"
 
 
 def test_sub_tells_at_once_of_a_filter_that_can_never_match(node):
