@@ -26,6 +26,15 @@ PAPERS = {  # name -> what it is, its figures
                  "loss, interval, buffer, gossip, patterns, subscribers, radio, once"),
     "mobile": ("the reconciliation protocols on a tree that radios repair, beside flooding", "hosts, speed, rate, interest"),
 }
+READINGS = {  # option -> the evaluations that leave it open, its choices, its help
+    "replacement": (("dynamic-topology", "epidemic"), ("uniform", "shared", "seeker", "any_two", "end_any"),
+                    "which link replaces a broken one, which the paper does not say: any that reconnects; any that shares an old "
+                    "end; what a random old end finds; where several are missing, any between any two parts, or what an old end "
+                    "finds in any part (default: seeker)"),
+    "memory": (("dynamic-topology",), ("none", "told"),
+               "who remembers what neighbors were told: nobody, as in the paper's figures, or everybody, as our nodes do "
+               "(default: none)"),
+}
 
 
 class Arguments(argparse.Namespace):
@@ -47,15 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         paper.add_argument("--figure", action="append", default=[], metavar="FIGURE",
                            help=f"one of {figures}; may be repeated (default: all)")
         paper.add_argument("--seeds", type=int, default=30, metavar="N", help="runs per point (default: 30)")
-        if name != "mobile":  # where radios decide which link comes next
-            paper.add_argument("--replacement", choices=["uniform", "shared", "seeker", "any_two", "end_any"],
-                               help="which link replaces a broken one, which the paper does not say: any that reconnects; any "
-                                    "that shares an old end; what a random old end finds; where several are missing, any "
-                                    "between any two parts, or what an old end finds in any part (default: seeker)")
-        if name == "dynamic-topology":
-            paper.add_argument("--memory", choices=["none", "told"],
-                               help="who remembers what neighbors were told: nobody, as in the paper's figures, or "
-                                    "everybody, as our nodes do (default: none)")
+        for option, (papers, choices, told) in READINGS.items():  # where it says nothing, it is refused with the reason
+            paper.add_argument(f"--{option}", choices=choices, help=told if name in papers else argparse.SUPPRESS)
         paper.add_argument("--out", type=Path, metavar="DIR",
                            help=f"folder of results, drawings and page; runs that are there are not repeated (default: "
                                 f"reproduction/{name})")
@@ -66,7 +68,11 @@ def run(args: Arguments) -> int:
     """0: done; 1: some runs are missing, the page says which; 2: nothing could be started; 130: Ctrl-C."""
     if args.what == "overlay":
         return overlay_run.run(args.parameters, args.json, args.batch, args.out)
-    readings = {key: value for key in ("replacement", "memory") if (value := getattr(args, key, None))}
+    if args.memory and args.what != "dynamic-topology":
+        raise UserError(f"--memory {args.memory}: in {args.what} dispatchers remember what they told, as nodes do; leave it out.")
+    if args.replacement and args.what == "mobile":
+        raise UserError(f"--replacement {args.replacement}: in {args.what} radios decide which link comes next; leave it out.")
+    readings = {key: value for key in READINGS if (value := getattr(args, key))}
     return _repeat(args.what, args.out or Path("reproduction") / args.what, args.figure, args.seeds, readings)
 
 

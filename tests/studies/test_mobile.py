@@ -113,7 +113,7 @@ def test_a_run_without_a_loss_involves_nobody_and_is_no_point():
 
 def test_a_rule_of_the_papers_simulator_is_not_taken_for_radios(tmp_path):
     done = roamcast("reproduce", "mobile", "--replacement", "shared", cwd=tmp_path)
-    assert done.returncode == 2 and '"--replacement", an unknown option' in done.stderr and not list(tmp_path.iterdir())
+    assert done.returncode == 2 and "--replacement shared" in done.stderr and not list(tmp_path.iterdir())
 
 
 def test_a_batch_that_cannot_be_is_refused_and_a_wrong_run_is_told(tmp_path):

@@ -372,8 +372,9 @@ def test_what_the_command_line_offers_is_what_the_simulator_knows():
     from emulation.studies import page
     from emulation.studies.overlay.parameters import MEMORIES, REPLACEMENTS
 
-    parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
+    whole = argparse.ArgumentParser()
+    command.add_arguments(whole)
+    parser = whole._subparsers._group_actions[0].choices["dynamic-topology"]
     assert set(REPLACEMENTS) == set(page.RULES) and set(MEMORIES) == set(page.MEMORIES)
     for option, known in (("--replacement", REPLACEMENTS), ("--memory", MEMORIES)):
         (choices,) = (action.choices for action in parser._actions if option in action.option_strings)
@@ -384,7 +385,7 @@ def test_what_the_command_line_offers_is_what_the_simulator_knows():
     (("epidemic", "--memory", "none"), "--memory none: in epidemic dispatchers remember what they told, as nodes do; leave it out."),
     (("mobile", "--memory", "told"), "--memory told: in mobile dispatchers remember"),
     (("mobile", "--replacement", "end_any"), "--replacement end_any: in mobile radios decide"),
-    (("dynamic-topology", "--memory", "some"), "--memory: found 'some'; one of 'none', 'told'")])
+    (("dynamic-topology", "--memory", "some"), "--memory: found 'some'; give one of 'none', 'told'")])
 def test_readings_that_an_evaluation_does_not_leave_open_are_refused(tmp_path, given, said):
     done = roamcast("reproduce", *given, cwd=tmp_path)
     assert done.returncode == 2 and said in done.stderr and not list(tmp_path.iterdir())
