@@ -19,7 +19,7 @@ import heapq
 import math
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -35,6 +35,7 @@ REFERENCE, DATAGRAMS, ONE_WAY, WALL = "reference", "datagrams", "one way", "wall
 
 LifeId = tuple[int, int]  # node, boot epoch
 Bound = tuple[float, float]  # when, and of what the offset is at most, or at least
+Disagreeing = dict[tuple[LifeId, LifeId], tuple[int, float]]  # of two lives: how many bounds were thrown out, and off by how much (s) at most
 
 
 @dataclass
@@ -108,8 +109,7 @@ class Aligned(NamedTuple):
 
     clocks: dict[LifeId, Clock]
     left_out: dict[LifeId, str]
-    disagreeing: dict[tuple[LifeId, LifeId], tuple[int, float]]
-    """Of two lives: how many bounds were thrown out, and by how much (s) they were off at most."""
+    disagreeing: Disagreeing
     walks: list[Walk]  # that could be chosen, by their numbers
     walk: int  # the number of the one that was
 
@@ -181,9 +181,7 @@ def _walks(groups: Sequence[list[LifeId]], walk: list[LifeId], lives: Mapping[Li
             _spread(root, clocks, edges)
             begins = min(clocks[name].run_time(lives[name].first) for name in group)
             ends = max(clocks[name].run_time(lives[name].last) for name in group)
-            # a clock that stood still is late
-            wall = max((lives[name].wall - clocks[name].offset(lives[name].first) for name in group
-                        if lives[name].wall is not None), default=None)
+            wall = max(_walls(group, lives, clocks), default=None)  # a clock that stood still is late
             found.append(Walk(0, group, None if wall is None else wall + begins, ends - begins))
     found.sort(key=lambda one: (one.began is None, one.began or 0.0, one.lives))
     return [one._replace(number=k) for k, one in enumerate(found, 1)]
@@ -206,11 +204,16 @@ def _groups(edges: Mapping[LifeId, Mapping[LifeId, _Edge]]) -> list[list[LifeId]
     return groups
 
 
+def _walls(group: Sequence[LifeId], lives: Mapping[LifeId, Life], clocks: Mapping[LifeId, Clock]) -> list[float]:
+    """Unix time less the time of `clocks`, by each wall clock of the group that can be believed."""
+    return [wall - clocks[name].offset(lives[name].first) for name in group if (wall := lives[name].wall) is not None]
+
+
 def _longest(group: Sequence[LifeId], lives: Mapping[LifeId, Life]) -> LifeId:
     return min(group, key=lambda name: (lives[name].first - lives[name].last, name))
 
 
-def _weight(group: Sequence[LifeId], groups: Sequence[Sequence[LifeId]], lives: Mapping[LifeId, Life]) -> tuple:
+def _weight(group: Sequence[LifeId], groups: Sequence[Sequence[LifeId]], lives: Mapping[LifeId, Life]) -> tuple[int, int, bool, float]:
     """The walk is the group of the most nodes; of several the one whose wall clocks most others confirm, and then the
     longest."""
     times = _times(group, lives)
@@ -222,8 +225,7 @@ def _weight(group: Sequence[LifeId], groups: Sequence[Sequence[LifeId]], lives: 
 
 def _times(group: Sequence[LifeId], lives: Mapping[LifeId, Life]) -> list[tuple[float, float]]:
     """When its lives were, by each of their wall clocks that can be believed."""
-    return [(life.wall + life.first, life.wall + life.last) for life in map(lives.__getitem__, group)
-            if life.wall is not None]
+    return [(wall + lives[name].first, wall + lives[name].last) for name in group if (wall := lives[name].wall) is not None]
 
 
 def _meet(a: tuple[float, float], b: tuple[float, float]) -> bool:
@@ -239,21 +241,20 @@ def _placed(group: Sequence[LifeId], walk: Sequence[LifeId], lives: Mapping[Life
     its clock were wrong, what it published would be missing from the result in silence.
     """
     alone = "it exchanged nothing with the others, and "
-    told = [name for name in group if lives[name].wall is not None]
+    told = {name: wall for name in group if (wall := lives[name].wall) is not None}
     if not told:
         said = [wall + lives[name].first for name in group for wall in lives[name].walls[-1:]]
         return alone + (f"its wall clock said {_date(max(said))}" if said else "it recorded no wall clock")
-    root = _longest(told, lives)
-    known = sorted(((lives[name].wall - clocks[name].offset(lives[name].first)) for name in walk
-                    if lives[name].wall is not None), reverse=True)  # unix time less the walk's, by each
+    root = _longest(list(told), lives)
+    known = sorted(_walls(walk, lives, clocks), reverse=True)
     if not known:
         return alone + "no wall clock of theirs can be believed, so that nothing tells when it was"
     begins = min(clocks[name].run_time(lives[name].first) for name in walk)
     ends = max(clocks[name].run_time(lives[name].last) for name in walk)
-    own = lives[root].wall + lives[root].first, lives[root].wall + lives[root].last
+    own = told[root] + lives[root].first, told[root] + lives[root].last
     for apart in known:
         if _meet(own, (begins + apart, ends + apart)):
-            return root, lives[root].wall - apart
+            return root, told[root] - apart
     early = begins + known[0] - own[1]
     when = f"ended {_span(early)} before they began" if early > 0 else \
         f"began {_span(own[0] - ends - known[0])} after they ended"
@@ -275,7 +276,7 @@ def _span(seconds: float) -> str:
 def _spread(root: LifeId, clocks: dict[LifeId, Clock], edges: Mapping[LifeId, Mapping[LifeId, _Edge]]) -> None:
     """Clocks for all who are connected with `root`, along the surest ways."""
     root_by = clocks[root].by
-    waiting = [(0.0, root, None)]
+    waiting: list[tuple[float, LifeId, LifeId | None]] = [(0.0, root, None)]
     done: set[LifeId] = set()
     while waiting:
         wrong, name, source = heapq.heappop(waiting)
@@ -293,9 +294,9 @@ def _spread(root: LifeId, clocks: dict[LifeId, Clock], edges: Mapping[LifeId, Ma
                 heapq.heappush(waiting, (wrong + edge.wrong, neighbor, name))
 
 
-def _edges(lives: Mapping[LifeId, Life]) -> tuple[dict[LifeId, dict[LifeId, _Edge]], dict]:
+def _edges(lives: Mapping[LifeId, Life]) -> tuple[dict[LifeId, dict[LifeId, _Edge]], Disagreeing]:
     edges: dict[LifeId, dict[LifeId, _Edge]] = {name: {} for name in lives}
-    disagreeing: dict[tuple[LifeId, LifeId], tuple[int, float]] = {}
+    disagreeing: Disagreeing = {}
     pairs = {tuple(sorted((name, other))) for name, life in lives.items()
              for other in (*life.heard, *life.followed) if other in lives and other != name}
     for a, b in sorted(pairs):
@@ -318,12 +319,13 @@ def _delays(sender: Life, name: LifeId, hearer: Life, there: bool = False) -> li
 
 
 # ---- which bounds agree -------------------------------------------------------------------------------
-def _agreeing(highest: Sequence[Bound], lowest: Sequence[Bound]) -> tuple[list[Bound], list[Bound], list[float]]:
+def _agreeing(highest: list[Bound], lowest: list[Bound]) -> tuple[list[Bound], list[Bound], list[float]]:
     """Both without the bounds that contradict the rest, and by how much each of those does (s)."""
+    thrown: list[float]
     if not highest or not lowest:
         kept, thrown = _supported(highest or [(t, -bound) for t, bound in lowest])
         return (kept, [], thrown) if highest else ([], [(t, -bound) for t, bound in kept], thrown)
-    thrown: list[float] = []
+    thrown = []
     for width in WINDOWS:
         highest, lowest = _uncontradicted(highest, lowest, width, thrown)
     return highest, lowest, thrown
@@ -401,7 +403,7 @@ def _estimate(highest: Sequence[tuple[float, float]], lowest: Sequence[tuple[flo
     return _Edge(at, offsets, wrong, DATAGRAMS)
 
 
-def _by_minute(bounds: Sequence[tuple[float, float]], best) -> dict[int, float]:
+def _by_minute(bounds: Sequence[tuple[float, float]], best: Callable[[float, float], float]) -> dict[int, float]:
     found: dict[int, float] = {}
     for t, bound in bounds:
         minute = int(t // MINUTE)

@@ -19,7 +19,7 @@ import tomli_w
 
 from emulation import fieldlog
 from emulation.alignment import WALL, Aligned, Clock, Life, LifeId, NoSuchWalk, Walk, align
-from emulation.fieldlog import MIXED, Survey, event_of
+from emulation.fieldlog import MIXED, Record, Survey, publisher
 from emulation.records import AppendOnly
 from emulation.rundir import COMPLETE, RunDirectory
 from node.config import NodeConfig
@@ -106,7 +106,7 @@ def lines(path: Path) -> Iterator[bytes]:
             yield _written(line.record)
 
 
-def _written(record: dict) -> bytes:
+def _written(record: Record) -> bytes:
     return json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
 
 
@@ -193,19 +193,20 @@ class _Gathered:
     def take(self, found: Survey) -> None:
         """The lives of one node but for those that are mixed."""
         starts = {life.start: life.name for life in found.lives}
-        name = life = None
+        name: LifeId | None = None
+        life: Life | None = None
         for number, line in enumerate(fieldlog.read(found.path)):
             if number in starts:
                 name = starts[number]
                 life = None if name in found.mixed else self.lives.setdefault(name, Life())
-            if life is None or line.record is None or number in found.wrong:
+            if name is None or life is None or line.record is None or number in found.wrong:
                 continue
             t = line.record["t"]
             if line.record["kind"] not in fieldlog.OF_THE_SHELL:
                 life.first, life.last = min(life.first, t), max(life.last, t)
             self._note(name, life, t, line.record)
 
-    def _note(self, name: LifeId, life: Life, t: float, record: dict) -> None:
+    def _note(self, name: LifeId, life: Life, t: float, record: Record) -> None:
         match record["kind"]:
             case "clock":
                 life.walls.append(record["wall"] - t)
@@ -216,9 +217,9 @@ class _Gathered:
             case "published":
                 self.published[record["event"]] = name, t
             case "delivered":
-                source, epoch, _ = event_of(record["event"])
-                if (source, epoch) != name:
-                    life.followed[source, epoch].append((record["published"], t))
+                other = publisher(record["event"])
+                if other != name:
+                    life.followed[other].append((record["published"], t))
 
 
 class _Writer:
@@ -234,12 +235,14 @@ class _Writer:
 
     def write(self, found: Survey, to: Path) -> None:
         """The records of one node, all its lives that have a clock."""
-        file, clock = AppendOnly(to), None
+        file = AppendOnly(to)
+        clock: Clock | None = None
+        life: Life | None = None
         starts = {life.start: life.name for life in found.lives}
         for number, line in enumerate(fieldlog.read(found.path)):
             if number in starts:
                 clock, life = self._clocks.get(starts[number]), self._lives.get(starts[number])
-            if clock is None or line.record is None or number in found.wrong and number not in starts:
+            if clock is None or life is None or line.record is None or number in found.wrong and number not in starts:
                 continue
             record = line.record
             # a life begins with its start, also where that has a time that cannot be
@@ -250,15 +253,14 @@ class _Writer:
             file.append(_written(record))
         file.flush()
 
-    def _deliver(self, record: dict) -> None:
+    def _deliver(self, record: Record) -> None:
         """By the run's time on both sides; what clocks a little off put before its publication is put there."""
-        source, epoch, _ = event_of(record["event"])
         # where its record is lost, the delivery says when it was published, by the publisher's clock
-        publisher, at = self._published.get(record["event"], ((source, epoch), record["published"]))
-        if publisher not in self._clocks:
+        by, at = self._published.get(record["event"], (publisher(record["event"]), record["published"]))
+        if by not in self._clocks:
             self.untold += 1
             return
-        began = max(round(self._clocks[publisher].run_time(at), 6), 0.0)
+        began = max(round(self._clocks[by].run_time(at), 6), 0.0)
         if record["t"] < began:
             self.moved += 1
             self.furthest = max(self.furthest, began - record["t"])
@@ -390,8 +392,8 @@ def _told(clocks: dict[LifeId, Clock]) -> list[dict[str, object]]:
 
 def _wall(lives: dict[LifeId, Life], clocks: dict[LifeId, Clock]) -> str | None:
     """The wall clock at time 0 of the run by the latest of the nodes' clocks: one that stood still is late."""
-    walls = [lives[name].wall - clock.offset(lives[name].first) for name, clock in clocks.items()
-             if lives[name].wall is not None and clock.by != WALL]
+    walls = [wall - clock.offset(lives[name].first) for name, clock in clocks.items()
+             if (wall := lives[name].wall) is not None and clock.by != WALL]
     return datetime.fromtimestamp(max(walls), UTC).isoformat(timespec="seconds") if walls else None
 
 

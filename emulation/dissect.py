@@ -17,9 +17,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from io import BufferedReader, BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import cbor2
+from scapy.base_classes import BasePacket
 from scapy.config import conf
 from scapy.error import Scapy_Exception
 from scapy.fields import (
@@ -89,7 +90,7 @@ def _free_name(name: str) -> str:
     return f"{name}_" if hasattr(Packet, name) or name == "code" else name
 
 
-class _Value(Field):
+class _Value(Field[Any, Any]):
     """A field of a message: one CBOR item."""
 
     __slots__ = ["_schema"]
@@ -106,27 +107,27 @@ class _Value(Field):
     def addfield(self, pkt: Packet, s: bytes, val: Any) -> bytes:
         return s + cbor2.dumps(val)
 
-    def i2repr(self, pkt: Packet, x: Any) -> str:
+    def i2repr(self, pkt: Packet | None, x: Any) -> str:
         return f"{shown(self._schema.type, x)} {self._schema.unit}".rstrip()
 
 
-class _Head(Field):
+class _Head(Field[int, int]):
     """The first bytes of a message: the head of its array and its code, which is the value."""
 
-    __slots__ = ["_head"]
+    __slots__ = ["_code", "_head"]
 
     def __init__(self, code: int, head: bytes) -> None:
         super().__init__("code", code)
-        self._head = head
+        self._code, self._head = code, head
 
     def getfield(self, pkt: Packet, s: bytes) -> tuple[bytes, int]:
-        return s[len(self._head):], self.default
+        return s[len(self._head):], self._code
 
-    def addfield(self, pkt: Packet, s: bytes, val: int) -> bytes:
+    def addfield(self, pkt: Packet, s: bytes, val: int | None) -> bytes:
         return s + self._head
 
 
-class _Count(Field):
+class _Count(Field[int | None, int | None]):
     """The head of the array of messages: how many there are; None counts them."""
 
     def getfield(self, pkt: Packet, s: bytes) -> tuple[bytes, int]:
@@ -177,7 +178,7 @@ ROAMCAST: dict[int, type[Message]] = {
     table.code: _message_class(table) for table in schema.messages().values()}
 
 
-def _header_field(name: str, form: str) -> Field:
+def _header_field(name: str, form: str) -> Field[Any, Any]:
     if name == "magic":
         return StrFixedLenField(name, _HEADER.magic, len(_HEADER.magic))
     if name == "flags":
@@ -186,7 +187,7 @@ def _header_field(name: str, form: str) -> Field:
     return plain(name, {"version": _HEADER.version, "epoch": 1}.get(name, 0))
 
 
-def _next_message(pkt: Packet, done: list[Packet], last: Packet | None, rest: bytes) -> type[Packet] | None:
+def _next_message(pkt: Packet, done: list[BasePacket], last: Packet | None, rest: bytes) -> type[Packet] | None:
     count = len(done) + (last is not None)
     return _class_of(rest) if count < pkt.count else None
 
@@ -217,7 +218,8 @@ class Roamcast(Packet):
 def _with_inner(message: Packet) -> str:
     """The name of a message, and of the one that it carries: DATA(EVENT)."""
     inner = getattr(message, "message", None)
-    return f"{message.name}({_with_inner(inner)})" if isinstance(inner, Message) else message.name
+    name = str(message.name)
+    return f"{name}({_with_inner(inner)})" if isinstance(inner, Message) else name
 
 
 bind_layers(UDP, Roamcast, dport=_HEADER.port)
@@ -230,7 +232,7 @@ def lines(path: Path) -> Iterator[str]:
     no capture, or, behind the last frame, for one that ends within a frame or has none."""
     last = ""
     try:
-        with path.open("rb") as plain, _Whole(plain) as file, PcapReader(file) as frames:
+        with path.open("rb") as plain, _Whole(plain) as file, PcapReader(cast(str, file)) as frames:  # a file will do, too
             for frame in frames:
                 when = datetime.fromtimestamp(float(frame.time), UTC).time()
                 what = frame.summary()

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from node import schema
 from node.ids import NodeId
@@ -50,12 +50,14 @@ _LINKS = ("link", "rid", "lost", "new", "from")  # text fields that name a link,
 OF_THE_SHELL = ("records_lost", "slow_sync", "continued")  # written with the time of a later record
 
 LifeId = tuple[int, int]
+EventId = tuple[int, int, int]  # source, epoch, number
+Record = dict[str, Any]  # of JSON, checked against the schema
 
 
 class Line(NamedTuple):
     """One line: the record, or why there is none. `carried`: the piece before holds it too, and is missing."""
 
-    record: dict | None
+    record: Record | None
     wrong: str = ""
     carried: bool = False
     unknown: bool = False  # of a kind, or with fields, that this version does not know
@@ -101,7 +103,7 @@ def _checked(raw: bytes) -> Line:
     if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
         return Line(None, ODD)
     t, node = record.get("t"), record.get("node")
-    if type(t) not in (int, float) or not abs(t) <= LIFE or type(node) is not int or not 0 <= node <= _ID[1]:
+    if (type(t) is not int and type(t) is not float) or not abs(t) <= LIFE or type(node) is not int or not 0 <= node <= _ID[1]:
         return Line(None, ODD)
     if record["kind"] not in schema.records():
         return Line(record, unknown=True)  # of another version; said, and the analysis passes it over
@@ -111,7 +113,7 @@ def _checked(raw: bytes) -> Line:
     return Line(record, unknown=bool(faults))
 
 
-def _once(pairs: list[tuple[str, object]]) -> dict:
+def _once(pairs: list[tuple[str, object]]) -> Record:
     """An object of JSON, in which nothing stands twice: which of the two is meant nobody knows."""
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -124,7 +126,7 @@ def _refuse(constant: str) -> None:
 
 
 def _possible(name: str, value: object) -> bool:
-    """Whether a value can be what a field of this name holds."""
+    """Whether a value of JSON can be what a field of this name holds."""
     if isinstance(value, dict):
         return all(_possible(key, inner) for key, inner in value.items())
     if isinstance(value, list):
@@ -136,7 +138,7 @@ def _possible(name: str, value: object) -> bool:
     if name in ("t", "node"):
         return True
     low, high = RANGES.get(name) or (NUMBERS if isinstance(value, float) else COUNTS)
-    return low <= value <= high
+    return isinstance(value, int | float) and low <= value <= high
 
 
 def _possible_text(name: str, text: str) -> bool:
@@ -154,13 +156,19 @@ def _possible_text(name: str, text: str) -> bool:
     return True
 
 
-def event_of(text: str) -> tuple[int, int, int] | None:
+def event_of(text: str) -> EventId | None:
     """The source, epoch and number that an event's name says."""
     found = _EVENT.fullmatch(text)
     if found is None:
         return None
     source, epoch, number = map(int, found.groups())
     return (source, epoch, number) if source <= _ID[1] and 1 <= epoch <= _EPOCH[1] and number < 2**53 else None
+
+
+def publisher(event: str) -> LifeId:
+    """The life that published an event, by the name of one that has been checked."""
+    source, epoch, _ = map(int, event.split("."))
+    return source, epoch
 
 
 # ---- the lives in a file -----------------------------------------------------------------------------
@@ -170,9 +178,9 @@ class Life:
 
     name: LifeId
     start: int  # number of the line that says so
-    lines: array = field(default_factory=lambda: array("q"))
-    times: array = field(default_factory=lambda: array("d"))
-    reports: array = field(default_factory=lambda: array("d"))  # times of its reports on traffic: it lives, and in which rhythm
+    lines: array[int] = field(default_factory=lambda: array("q"))
+    times: array[float] = field(default_factory=lambda: array("d"))
+    reports: array[float] = field(default_factory=lambda: array("d"))  # times of its reports on traffic: it lives, and in which rhythm
     movable: set[int] = field(default_factory=set)  # numbers of lines whose time is not their own
     others: set[LifeId] = field(default_factory=set)  # lives of this node that its lines name
     foreign: int = 0  # lines that name them
@@ -189,10 +197,10 @@ class Survey:
     lives: list[Life] = field(default_factory=list)
     wrong: dict[int, str] = field(default_factory=dict)  # line -> why it is left out
     mixed: dict[LifeId, str] = field(default_factory=dict)  # lives that cannot be told from others
-    unknown: Counter = field(default_factory=Counter)  # records of kinds and with fields of another version
-    kinds: Counter = field(default_factory=Counter)  # of what a note is made of
+    unknown: Counter[str] = field(default_factory=Counter)  # records of kinds and with fields of another version
+    kinds: Counter[str] = field(default_factory=Counter)  # of what a note is made of
     lost: int = 0  # records that the node could not write
-    nodes: Counter = field(default_factory=Counter)  # whose lines these are
+    nodes: Counter[NodeId] = field(default_factory=Counter)  # whose lines these are
     missing: list[int] = field(default_factory=list)  # pieces between others
     begun_late: bool = False
 
@@ -212,12 +220,11 @@ class Survey:
         if not self.lives or self.lives[-1].stopped and kind not in OF_THE_SHELL:
             self.wrong[number] = BEHIND if self.lives else LIFELESS
             return
-        self._note(self.lives[-1], number, line)
+        self._note(self.lives[-1], number, line, record)
 
-    def _note(self, life: Life, number: int, line: Line) -> None:
-        record, carried = line.record, line.carried
+    def _note(self, life: Life, number: int, line: Line, record: Record) -> None:
         kind = record["kind"]
-        if carried and life.times and record["t"] < life.times[-1]:
+        if line.carried and life.times and record["t"] < life.times[-1]:
             self.wrong[number] = ""  # it stood before, too, and nothing is missing without it
             return
         self.kinds[kind] += 1
@@ -231,7 +238,7 @@ class Survey:
         life.times.append(record["t"])
         if kind == "traffic":
             life.reports.append(record["t"])
-        named = event_of(record["event"])[:2] if kind == "published" else (self.node, record["epoch"]) if kind == "node_stopped" else None
+        named = publisher(record["event"]) if kind == "published" else (self.node, record["epoch"]) if kind == "node_stopped" else None
         if named is not None and named != life.name:
             life.others.add(named)
             life.foreign += 1
@@ -278,7 +285,7 @@ def survey(path: Path, node: NodeId) -> Survey:
     return found
 
 
-def _disorder(times: array, late: bool) -> set[int]:
+def _disorder(times: array[float], late: bool) -> set[int]:
     """Which of these times, in the order of their lines, stand out of order: all but a longest run that never falls,
     and the few at an end of it that a long pause cuts off."""
     kept = list(range(len(times)))
@@ -294,7 +301,7 @@ def _disorder(times: array, late: bool) -> set[int]:
     return set(range(len(times))) - set(kept[begin:end])
 
 
-def _longest_rise(times: array) -> list[int]:
+def _longest_rise(times: array[float]) -> list[int]:
     """Places of a longest subsequence that never falls (patience sorting, Fredman 1975)."""
     tails: list[float] = []  # the least last time of a rise of each length
     ends: list[int] = []
