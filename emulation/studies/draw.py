@@ -3,25 +3,30 @@ from __future__ import annotations
 
 import io
 import math
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import matplotlib
 
 matplotlib.use("agg")
-from matplotlib.figure import Figure  # noqa: E402  the backend must be chosen first
+from matplotlib.axes import Axes  # noqa: E402  the backend must be chosen first
+from matplotlib.figure import Figure  # noqa: E402
 
 from emulation.studies.evaluation import Evaluation, Look, Panel  # noqa: E402
-from emulation.studies.tables import Point, Tables  # noqa: E402
+from emulation.studies.points import Point, Tables  # noqa: E402
 from mobility.wholefile import write_whole  # noqa: E402
 
-_STYLE = {"svg.fonttype": "none", "svg.hashsalt": "roamcast", "font.family": "sans-serif", "font.size": 9, "axes.labelsize": 8,
-          "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#e5e7eb",
-          "axes.axisbelow": True, "legend.frameon": False, "legend.fontsize": 8, "lines.linewidth": 1.5}
+
+def _style() -> AbstractContextManager[None]:
+    return matplotlib.rc_context({
+        "svg.fonttype": "none", "svg.hashsalt": "roamcast", "font.family": "sans-serif", "font.size": 9, "axes.labelsize": 8,
+        "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#e5e7eb",
+        "axes.axisbelow": True, "legend.frameon": False, "legend.fontsize": 8, "lines.linewidth": 1.5})
 
 
 def draw(evaluation: Evaluation, panel: Panel, tables: Tables, folder: Path) -> Path:
     """Write figure-NAME.svg and .png; returns the SVG."""
-    with matplotlib.rc_context(_STYLE):
+    with _style():
         figure = chart(evaluation, panel, tables)
         for name, more in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 150})):
             drawn = io.BytesIO()
@@ -31,7 +36,7 @@ def draw(evaluation: Evaluation, panel: Panel, tables: Tables, folder: Path) -> 
 
 
 def chart(evaluation: Evaluation, panel: Panel, tables: Tables) -> Figure:
-    with matplotlib.rc_context(_STYLE):
+    with _style():
         figure = Figure(figsize=(6.0, 4.2), layout="constrained")
         axes = figure.subplots()
         if panel.bars:
@@ -45,7 +50,7 @@ def chart(evaluation: Evaluation, panel: Panel, tables: Tables) -> Figure:
     return figure
 
 
-def _curves(axes, evaluation: Evaluation, panel: Panel, tables: Tables) -> None:
+def _curves(axes: Axes, evaluation: Evaluation, panel: Panel, tables: Tables) -> None:
     over_time = panel.quantity in evaluation.quantities.over_time
     names = list(dict.fromkeys(series for name, series, _ in tables.points if name == panel.name))
     for name in names:
@@ -79,10 +84,10 @@ def _curves(axes, evaluation: Evaluation, panel: Panel, tables: Tables) -> None:
     axes.set(xlabel=panel.xlabel, ylabel=panel.ylabel)
 
 
-def _bars(axes, panel: Panel, tables: Tables) -> None:
+def _bars(axes: Axes, panel: Panel, tables: Tables) -> None:
     """Figure 13: for each protocol two bars, messages and normalized cost, in layers by message type."""
     places, labels = [], []
-    shades = {}
+    shades: dict[str, str] = {}
     at = 0.0
     for rule in panel.sweep[1]:
         for protocol in dict.fromkeys(series.overrides["protocol"] for series in panel.series):

@@ -8,26 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-Result = dict  # of one run, as the command that does it writes it
+from emulation.studies.points import Swept, Tables
 
-
-Sweep = tuple[str, tuple[object, ...]]  # a parameter and its values
+Given = dict[str, Any]  # the parameters of a run, as JSON holds them
+Result = dict[str, Any]  # of one run, as the command that does it writes it
+Figure = int | str
+Sweep = tuple[str, tuple[Swept, ...]]  # a parameter and its values
+Claim = tuple[str, str, Callable[[Tables], tuple[str, str]]]  # figure, what is stated, check: measured and verdict
 
 
 class Series(NamedTuple):
     """One curve. `quantity` is that of the panel unless given."""
 
     name: str
-    overrides: dict
+    overrides: Given
     quantity: str = ""
 
 
 class Panel(NamedTuple):
     """One chart. `quantity` is one of the evaluation's; those over time have `x` the time, not `sweep`."""
 
-    figure: int | str
+    figure: Figure
     letter: str
     title: str
     quantity: str
@@ -35,7 +38,7 @@ class Panel(NamedTuple):
     sweep: Sweep
     xlabel: str
     series: tuple[Series, ...]
-    base: dict = {}
+    base: Given = {}
     log: bool = False  # the axis of x
     ylog: bool = False
     dots: tuple[float, ...] = ()  # lines at values of x that the text speaks of
@@ -52,10 +55,22 @@ class Quantities(NamedTuple):
     """From one run to numbers. Those of `relative` compare a run with its rival of the same seed (in %); those
     `over_time` give a value for each bin of time."""
 
-    scalar: Callable[[str, Result], float]
+    scalar: Callable[[str, Result], float | None]  # None where there is nothing to tell
     names: tuple[str, ...]  # scalar ones that are cheap to take all at once when a file is read
     relative: dict[str, str] = {}  # -> what is compared
     over_time: dict[str, Callable[[Result], list[tuple[float, float]]]] = {}
+
+
+def counts(result: Result, name: str) -> list[int]:
+    """What a run counted under this name, for each bin of time or each of what there were several."""
+    found: list[int] = result[name]
+    return found
+
+
+def parameter(result: Result, name: str) -> float:
+    """A number that a run was given."""
+    found: float = result["parameters"][name]
+    return found
 
 
 class Look(NamedTuple):
@@ -66,7 +81,7 @@ class Look(NamedTuple):
     label: str = ""  # its name unless given
 
 
-def itself(given: dict) -> dict:
+def itself(given: Given) -> Given:
     return given
 
 
@@ -79,20 +94,20 @@ class Evaluation:
     place: str  # what the figures belong to, as an error says it: "section V"
     panels: tuple[Panel, ...]
     quantities: Quantities
-    claims: tuple[tuple, ...]
+    claims: tuple[Claim, ...]
     looks: dict[str, Look]
-    expense: Callable[[dict], float]  # about how many s a run takes, for batches of like size
-    rival: Callable[[dict], dict] = itself  # the run that a run is compared with
-    plain: Callable[[dict], dict] = itself  # without parameters that change nothing: equal runs are one run
-    readings: dict = field(default_factory=lambda: {"replacement": "seeker"})  # of the simulator, what all runs are given
-    shared: dict[str, frozenset] = field(default_factory=dict)  # panels measured in the runs of several figures
+    expense: Callable[[Given], float]  # about how many s a run takes, for batches of like size
+    rival: Callable[[Given], Given] = itself  # the run that a run is compared with
+    plain: Callable[[Given], Given] = itself  # without parameters that change nothing: equal runs are one run
+    readings: Given = field(default_factory=lambda: {"replacement": "seeker"})  # of the simulator, what all runs are given
+    shared: dict[str, frozenset[Figure]] = field(default_factory=dict)  # panels measured in the runs of several figures
 
     @property
-    def figures(self) -> tuple[int | str, ...]:
+    def figures(self) -> tuple[Figure, ...]:
         """In the order of the page."""
         return tuple(dict.fromkeys(panel.figure for panel in self.panels if panel.drawn))
 
-    def of(self, figures: tuple) -> tuple[Panel, ...]:
+    def of(self, figures: tuple[Figure, ...]) -> tuple[Panel, ...]:
         """Their panels, and what else is measured in the same runs."""
         return tuple(panel for panel in self.panels
                      if self.shared.get(panel.name, frozenset((panel.figure,))) & set(figures))

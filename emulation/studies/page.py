@@ -8,8 +8,8 @@ from pathlib import Path
 import jinja2
 
 import analysis
-from emulation.studies.evaluation import Evaluation, Panel
-from emulation.studies.tables import Tables
+from emulation.studies.evaluation import Evaluation, Given, Panel
+from emulation.studies.points import Tables
 from emulation.studies.verdicts import Verdict
 from mobility.wholefile import write_whole
 
@@ -25,7 +25,7 @@ MEMORIES = {"none": "nobody remembers what neighbors were told, as in the paper'
 
 
 def write(path: Path, evaluation: Evaluation, panels: tuple[Panel, ...], drawings: dict[str, Path],
-          verdicts: list[Verdict], tables: Tables, seeds: int, readings: dict) -> None:
+          verdicts: list[Verdict], tables: Tables, seeds: int, readings: Given) -> None:
     """The page is one file; the drawings are inside."""
     simulated = any(panel.seed == "seed" for panel in panels)
     read = [f"a link is replaced by {RULES[readings['replacement']]}"] if simulated else []

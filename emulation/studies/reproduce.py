@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from analysis.errors import AnalysisError
 from emulation.studies import draw, page, results, sweep, tables, verdicts
-from emulation.studies.evaluation import Evaluation
+from emulation.studies.evaluation import Evaluation, Figure, Given
+from emulation.studies.points import Tables
 from mobility.wholefile import write_whole
 
 MOST_SEEDS = 1000  # a point; all runs are listed before the first
@@ -24,14 +25,14 @@ MOST_SEEDS = 1000  # a point; all runs are listed before the first
 class Outcome(NamedTuple):
     page: Path
     verdicts: list[verdicts.Verdict]
-    tables: tables.Tables
+    tables: Tables
     done: int  # runs made now
     damaged: int  # of them because their file was damaged
     retried: int  # of them because they had failed before
 
 
-def reproduce(evaluation: Evaluation, out: Path, figures: Iterable[int | str] = (), seeds: int = 30,
-              readings: dict | None = None,
+def reproduce(evaluation: Evaluation, out: Path, figures: Iterable[Figure] = (), seeds: int = 30,
+              readings: Given | None = None,
               report: Callable[[int, int], None] = lambda done, of: None) -> Outcome:
     """Figures of an evaluation, all unless given, into `out`. `readings`: parameters of the simulator that are not the
     evaluation's. `report(done, of)` hears of the runs. Raises AnalysisError, one line."""
@@ -76,7 +77,7 @@ def _alone(evaluation: Evaluation, out: Path) -> Iterator[Path]:
         yield folder.resolve()
 
 
-def _reproduce(evaluation: Evaluation, out: Path, folder: Path, chosen: tuple, seeds: int, common: dict,
+def _reproduce(evaluation: Evaluation, out: Path, folder: Path, chosen: tuple[Figure, ...], seeds: int, common: Given,
                report: Callable[[int, int], None]) -> Outcome:
     panels = evaluation.of(chosen)
     todo, damaged, failed = results.missing(folder, sweep.runs(evaluation, panels, seeds, common))
@@ -97,14 +98,14 @@ def _reproduce(evaluation: Evaluation, out: Path, folder: Path, chosen: tuple, s
     return Outcome(out / "reproduction.html", judged, found, len(todo), damaged, failed)
 
 
-def _judged(evaluation: Evaluation, chosen: tuple, found: tables.Tables) -> list[verdicts.Verdict]:
+def _judged(evaluation: Evaluation, chosen: tuple[Figure, ...], found: Tables) -> list[verdicts.Verdict]:
     """What is claimed of these figures, and of the whole as far as they tell."""
     own, all_figures = set(map(str, chosen)), set(map(str, evaluation.figures))
     return [one for one in verdicts.judge(evaluation.claims, found)
             if one.figure in own or one.figure not in all_figures and (one.verdict != "unmeasured" or own == all_figures)]
 
 
-def _chosen(evaluation: Evaluation, figures: Iterable[int | str]) -> tuple[int | str, ...]:
+def _chosen(evaluation: Evaluation, figures: Iterable[Figure]) -> tuple[Figure, ...]:
     """Figures as the evaluation names them."""
     known = {str(figure): figure for figure in evaluation.figures}
     asked = [str(figure) for figure in figures]

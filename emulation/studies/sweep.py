@@ -6,21 +6,22 @@ from pathlib import Path
 
 from analysis.errors import AnalysisError
 from emulation.studies import results
-from emulation.studies.evaluation import Evaluation, Panel, Series
+from emulation.studies.evaluation import Evaluation, Given, Panel, Series
+from emulation.studies.points import Swept
 from emulation.studies.simulators import command
 from emulation.studies.workers import Batch, CannotGoOn, work
 
 BATCH = 20.0  # s of work that a process gets at least: runs that share a movement stay together
 
 
-def parameters(panel: Panel, series: Series, x: object, seed: int, common: dict[str, object]) -> dict[str, object]:
+def parameters(panel: Panel, series: Series, x: Swept, seed: int, common: Given) -> Given:
     """What a run of this curve is given; the same run in two figures is the same dictionary."""
     return (common if panel.seed == "seed" else {}) | panel.base | {panel.sweep[0]: x} | series.overrides | {panel.seed: seed}
 
 
-def runs(evaluation: Evaluation, panels: Iterable[Panel], seeds: int, common: dict) -> list[dict]:
+def runs(evaluation: Evaluation, panels: Iterable[Panel], seeds: int, common: Given) -> list[Given]:
     """All runs that the panels need, each once."""
-    found: dict[str, dict] = {}
+    found: dict[str, Given] = {}
     for panel in panels:
         for seed in range(1, seeds + 1):
             for x in panel.sweep[1]:
@@ -33,7 +34,7 @@ def runs(evaluation: Evaluation, panels: Iterable[Panel], seeds: int, common: di
     return list(found.values())
 
 
-def batches(todo: list[dict], expense: Callable[[dict], float]) -> list[Batch]:
+def batches(todo: list[Given], expense: Callable[[Given], float]) -> list[Batch]:
     """Each of one simulator; the longest first, so that nothing long is left for the end."""
     found: list[Batch] = []
     left = 0.0
@@ -46,7 +47,7 @@ def batches(todo: list[dict], expense: Callable[[dict], float]) -> list[Batch]:
     return found
 
 
-def sweep(evaluation: Evaluation, todo: list[dict], folder: Path, report: Callable[[int, int], None]) -> None:
+def sweep(evaluation: Evaluation, todo: list[Given], folder: Path, report: Callable[[int, int], None]) -> None:
     """Do these runs; `report(done, of)` is called now and then. A Ctrl-C keeps what is done. Raises AnalysisError when results
     cannot be written."""
     try:

@@ -7,49 +7,18 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
 
 from emulation.studies import results, sweep
-from emulation.studies.evaluation import Evaluation, Panel
+from emulation.studies.evaluation import Evaluation, Given, Panel, Result, Series
+from emulation.studies.points import NOTHING, Point, Swept, Tables
 
 
-class Point(NamedTuple):
-    mean: float
-    low: float  # nan with fewer than two runs
-    high: float
-    runs: int
-
-
-NOTHING = Point(math.nan, math.nan, math.nan, 0)
-
-
-class Tables:
-    """The points of panels, by (panel name, series name, x)."""
-
-    def __init__(self) -> None:
-        self.points: dict[tuple[str, str, object], Point] = {}
-        self.missing: list[str] = []  # runs that are not there, and why
-        self.failures: set[str] = set()
-        self.runs = 0
-        self.compared = 0  # runs whose subscription tables were compared at their end
-        self.wrong = 0  # table entries that were wrong at the end of some run
-        self.messages = 0
-        self.seconds = 0.0  # of a processor
-        self.codes: set[str] = set()
-
-    def at(self, panel: str, series: str, x: object) -> Point:
-        return self.points.get((panel, series, x), NOTHING)
-
-    def curve(self, panel: str, series: str) -> list[tuple[object, Point]]:
-        return [(x, point) for (name, one, x), point in self.points.items() if name == panel and one == series]
-
-
-def build(evaluation: Evaluation, panels: Iterable[Panel], seeds: int, common: dict, folder: Path) -> Tables:
+def build(evaluation: Evaluation, panels: Iterable[Panel], seeds: int, common: Given, folder: Path) -> Tables:
     """Read what is there; what is missing is listed."""
     reader = _Reader(evaluation, folder)
     for panel in panels:
@@ -67,37 +36,42 @@ class _Reader:
         self.evaluation = evaluation
         self.folder = folder
         self.tables = Tables()
-        self._values: dict[tuple[str, str], object] = {}
+        self._numbers: dict[tuple[str, str], float | None] = {}
+        self._over_time: dict[tuple[str, str], list[tuple[float, float]]] = {}
         self._known: dict[str, bool] = {}
 
-    def value(self, given: dict, quantity: str):
-        """The quantity of a run, None if there is no such run."""
+    def number(self, given: Given, quantity: str) -> float | None:
+        """A quantity of a run; None if there is no such run, or nothing to tell in it."""
         key, known = results.key(given), self.evaluation.quantities
-        if self._known.get(key) is False:
-            return None
-        if (key, quantity) not in self._values:
-            result = self._read(key, given)
-            if result is None:
-                return None
-            wanted = {quantity} if quantity in known.over_time else {quantity, *known.names}
-            try:
-                for name in wanted:
-                    ask = known.over_time.get(name)
-                    self._values[key, name] = ask(result) if ask else known.scalar(name, result)
-            except (LookupError, TypeError, AttributeError) as error:
-                self._lacking(key, given, f"its file is of another version of the code and lacks {error}; remove "
-                                          f"{self.folder / key}.json to have it done again")
-                return None
-        return self._values[key, quantity]
+        if (key, quantity) not in self._numbers:
+            self._take(key, given, lambda result: self._numbers.update(
+                {(key, name): known.scalar(name, result) for name in (quantity, *known.names)}))
+        return self._numbers[key, quantity] if self._known[key] else None
 
-    def _read(self, key: str, given: dict) -> dict | None:
-        tables, path = self.tables, self.folder / f"{key}.json"
+    def over_time(self, given: Given, quantity: str) -> list[tuple[float, float]]:
+        """A quantity over the time of a run; nothing if there is no such run."""
+        key, known = results.key(given), self.evaluation.quantities
+        if (key, quantity) not in self._over_time:
+            self._take(key, given, lambda result: self._over_time.update({(key, quantity): known.over_time[quantity](result)}))
+        return self._over_time[key, quantity] if self._known[key] else []
+
+    def _take(self, key: str, given: Given, keep: Callable[[Result], None]) -> None:
+        """Keep what is asked for of a result, if there is one."""
+        if self._known.get(key) is False or (result := self._read(key, given)) is None:
+            return
         try:
-            result = results.read(path)
-            why = result.get("failed")
+            keep(result)
+        except (LookupError, TypeError, AttributeError) as error:
+            self._lacking(key, given, f"its file is of another version of the code and lacks {error}; remove "
+                                      f"{self.folder / key}.json to have it done again")
+
+    def _read(self, key: str, given: Given) -> Result | None:
+        tables = self.tables
+        try:
+            result = results.read(self.folder / f"{key}.json")
         except (FileNotFoundError, results.Damaged):
-            result, why = None, "not there"
-        if why is not None:
+            result = {"failed": "not there"}
+        if (why := result.get("failed")) is not None:
             self._lacking(key, given, why)
             return None
         if key not in self._known:
@@ -110,7 +84,7 @@ class _Reader:
             tables.codes.add(result.get("code", "unknown"))
         return result
 
-    def _lacking(self, key: str, given: dict, why: str) -> None:
+    def _lacking(self, key: str, given: Given, why: str) -> None:
         self._known[key] = False
         told = " ".join(f"{name}={value}" for name, value in given.items())
         self.tables.missing.append(f"{told}: {why}")
@@ -118,21 +92,21 @@ class _Reader:
             self.tables.failures.add(f"{told}: {why}")
 
 
-def _points(reader: _Reader, panel: Panel, series, x, given: list[dict]) -> None:
+def _points(reader: _Reader, panel: Panel, series: Series, x: Swept, given: list[Given]) -> None:
     quantity, points, evaluation = series.quantity or panel.quantity, reader.tables.points, reader.evaluation
     if quantity in evaluation.quantities.over_time:
         bins: dict[float, list[float]] = {}
         for one in given:
-            for at, value in reader.value(one, quantity) or ():
+            for at, value in reader.over_time(one, quantity):
                 bins.setdefault(round(at, 6), []).append(value)
         name = series.name if len(panel.sweep[1]) == 1 else f"{series.name} {x:g}"
         points.update(((panel.name, name, at), mean(values)) for at, values in sorted(bins.items()))
     elif quantity in evaluation.quantities.relative:
         compared = evaluation.quantities.relative[quantity]
-        pairs = [(reader.value(one, compared), reader.value(evaluation.rival(one), compared)) for one in given]
-        points[panel.name, series.name, x] = less([pair for pair in pairs if None not in pair])
+        pairs = [(reader.number(one, compared), reader.number(evaluation.rival(one), compared)) for one in given]
+        points[panel.name, series.name, x] = less([(own, other) for own, other in pairs if own is not None and other is not None])
     else:
-        values = [reader.value(one, quantity) for one in given]
+        values = [reader.number(one, quantity) for one in given]
         points[panel.name, series.name, x] = mean([value for value in values if value is not None])
 
 

@@ -11,10 +11,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from emulation.studies.tables import Point, Tables
+from emulation.studies.evaluation import Claim
+from emulation.studies.points import Point, Swept, Tables
 
 
 class Verdict(NamedTuple):
@@ -22,9 +23,6 @@ class Verdict(NamedTuple):
     says: str
     measured: str
     verdict: str
-
-
-Claim = tuple[str, str, Callable[[Tables], tuple[str, str]]]  # figure, what is stated, check: measured and verdict
 
 
 class Unmeasured(Exception):
@@ -46,14 +44,25 @@ def judge(claims: Iterable[Claim], tables: Tables) -> list[Verdict]:
 # ---- reading points -----------------------------------------------------------------------------------
 
 
-def at(tables: Tables, panel: str, series: str, x: object) -> Point:
+def at(tables: Tables, panel: str, series: str, x: Swept) -> Point:
     point = tables.at(panel, series, x)
     if math.isnan(point.mean):
         raise Unmeasured(f"no runs for {series} at {x} in figure {panel}")
     return point
 
 
-def curve(tables: Tables, panel: str, series: str) -> list[tuple[object, Point]]:
+def number(x: Swept) -> float:
+    """A value of a parameter that is swept over numbers."""
+    assert not isinstance(x, str)
+    return x
+
+
+def curve(tables: Tables, panel: str, series: str) -> list[tuple[float, Point]]:
+    """The points that were measured of a curve over numbers."""
+    return [(number(x), point) for x, point in _measured(tables, panel, series)]
+
+
+def _measured(tables: Tables, panel: str, series: str) -> list[tuple[Swept, Point]]:
     points = [(x, point) for x, point in tables.curve(panel, series) if not math.isnan(point.mean)]
     if not points:
         raise Unmeasured(f"no runs for {series} in figure {panel}")
@@ -62,7 +71,7 @@ def curve(tables: Tables, panel: str, series: str) -> list[tuple[object, Point]]
 
 def average(tables: Tables, panel: str, series: Sequence[str]) -> float:
     """Over the curves and their points."""
-    values = [point.mean for name in series for _, point in curve(tables, panel, name)]
+    values = [point.mean for name in series for _, point in _measured(tables, panel, name)]
     return sum(values) / len(values)
 
 

@@ -1,13 +1,15 @@
 """The evaluation of cugola-frey-murphy-picco-dynamic-topology, section V: figures 12 to 29."""
 from __future__ import annotations
 
+import math
+
 from emulation.studies.dynamic_topology.claims import CLAIMS
 from emulation.studies.dynamic_topology.figures import PANELS
 from emulation.studies.dynamic_topology.quantities import QUANTITIES
-from emulation.studies.evaluation import Evaluation, Look
+from emulation.studies.evaluation import Evaluation, Given, Look
 
 
-def strawman(given: dict) -> dict:
+def strawman(given: Given) -> Given:
     """The run that this one is compared with: strawman knows no timers and no FLUSH, and sends the same with memory and
     without, so one run serves a sweep over them."""
     rival = given | {"protocol": "strawman"}
@@ -15,7 +17,7 @@ def strawman(given: dict) -> dict:
             if name not in ("unsubscription_timer", "subscription_timer", "memory", "entries", "flush")}
 
 
-def plain(given: dict) -> dict:
+def plain(given: Given) -> Given:
     """Path remembers what its own figure says, and event forwarding has nothing to remember."""
     if given.get("protocol") == "strawman":
         return strawman(given)
@@ -24,12 +26,13 @@ def plain(given: dict) -> dict:
     return given
 
 
-def expense(given: dict) -> float:
+def expense(given: Given) -> float:
     """About how many s a run takes, for batches of like size."""
-    count = given.get("dispatchers", 100) / 100
-    events = given.get("publish", 0) * count * (0.6 if given.get("strategy") == "event" else 0.08)
-    density = max(given.get("subscribers", 0.2) / 0.2, 1) ** 0.7
-    return 0.05 + 0.05 * count ** 2 + events * count ** 0.5 * density + given.get("rate", 3) * count * 0.003
+    count: float = given.get("dispatchers", 100) / 100
+    events: float = given.get("publish", 0) * count * (0.6 if given.get("strategy") == "event" else 0.08)
+    density: float = max(given.get("subscribers", 0.2) / 0.2, 1) ** 0.7
+    rate: float = given.get("rate", 3)
+    return 0.05 + 0.05 * count ** 2 + events * math.sqrt(count) * density + rate * count * 0.003
 
 
 LOOKS = {

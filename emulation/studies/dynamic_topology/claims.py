@@ -8,15 +8,16 @@ import math
 from collections.abc import Callable, Sequence
 
 from emulation.studies.dynamic_topology.figures import PROTOCOLS
-from emulation.studies.tables import Point, Tables
+from emulation.studies.evaluation import Claim
+from emulation.studies.points import Point, Swept, Tables
 from emulation.studies.verdicts import (
-    Claim,
     Unmeasured,
     at,
     average,
     curve,
     holds,
     near,
+    number,
     points,
     rising,
     told,
@@ -51,7 +52,7 @@ def _whole(tables: Tables, series: str, rate: int) -> int:
 
 
 def steady(tables: Tables) -> tuple[str, str]:
-    low, high = ([point.mean for name in PROTOCOLS for x, point in tables.curve("12", f"{name} {rate}") if 3 <= x < 7]
+    low, high = ([point.mean for name in PROTOCOLS for x, point in tables.curve("12", f"{name} {rate}") if 3 <= number(x) < 7]
                  for rate in (3, 30))
     if not low or not high:
         raise Unmeasured("no runs in figure 12")
@@ -69,7 +70,7 @@ def rec(panel: str, x: str, kind: str = "REC") -> Callable[[Tables], tuple[str, 
     return check
 
 
-def ordered(panel: str, x: object, names: Sequence[str], digits: int = 1) -> Callable[[Tables], tuple[str, str]]:
+def ordered(panel: str, x: Swept, names: Sequence[str], digits: int = 1) -> Callable[[Tables], tuple[str, str]]:
     """The first of the names has least."""
     def check(tables: Tables) -> tuple[str, str]:
         found = [at(tables, panel, name, x) for name in names]

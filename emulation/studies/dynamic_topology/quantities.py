@@ -8,36 +8,37 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from analysis.weights import weights
 from emulation.studies.dynamic_topology import cost
-from emulation.studies.evaluation import Quantities, Result
+from emulation.studies.evaluation import Quantities, Result, counts, parameter
 
 
 def _changes(result: Result) -> int:
-    return max(result["reconfigurations"], 1)
+    changes: int = result["reconfigurations"]
+    return max(changes, 1)
 
 
 def _span(result: Result) -> float:
-    return result["parameters"]["last"] - result["parameters"]["first"]
+    return parameter(result, "last") - parameter(result, "first")
 
 
 def _settled(result: Result) -> int:
     """The first bin after the last link was replaced."""
-    given = result["parameters"]
-    return math.ceil((given["last"] + given["repair"]) / result["bin"] - 1e-9)
+    return math.ceil((parameter(result, "last") + parameter(result, "repair")) / float(result["bin"]) - 1e-9)
 
 
 SCALAR: dict[str, Callable[[Result], float]] = {
     "cost": lambda r: cost.normalized(r) / _changes(r),
-    "control": lambda r: (cost.normalized(r) - cost.weights()["EVENT"][0] * cost.misrouted(r)) / _changes(r),
+    "control": lambda r: (cost.normalized(r) - weights()["EVENT"][0] * cost.misrouted(r)) / _changes(r),
     "misrouted": lambda r: cost.misrouted(r) / _changes(r),
     "involved": lambda r: 100 * cost.involved(r),
     "good": lambda r: cost.good(r) / _span(r),
     "overhead": lambda r: cost.normalized(r) / _span(r),
-    "good in all": lambda r: sum(r["events"]) - sum(r["misrouted"]),
+    "good in all": lambda r: sum(counts(r, "events")) - sum(counts(r, "misrouted")),
     "overhead in all": cost.normalized,
     "traffic": lambda r: cost.traffic(r) / _span(r),
-    "settled due": lambda r: sum(r["due"][_settled(r):]),
-    "settled made": lambda r: sum(r["made"][_settled(r):]),
+    "settled due": lambda r: sum(counts(r, "due")[_settled(r):]),
+    "settled made": lambda r: sum(counts(r, "made")[_settled(r):]),
     "density": lambda r: cost.density(r)[0] / max(cost.density(r)[1], 1),
 }
 RELATIVE = {"improvement": "cost", "fewer involved": "involved"}  # -> what is compared
@@ -47,8 +48,8 @@ def scalar(name: str, result: Result) -> float:
     about, _, kind = name.partition(":")
     if not kind:
         return SCALAR[name](result)
-    place = {"messages": 1, "normalized": 2}[about]
-    return sum(row[place] for row in cost.parts(result) if row[0] == kind) / _changes(result)
+    return sum({"messages": messages, "normalized": normalized}[about] for one, messages, normalized in cost.parts(result)
+               if one == kind) / _changes(result)
 
 
 def _delivery(result: Result) -> list[tuple[float, float]]:

@@ -20,20 +20,21 @@ from emulation.studies.epidemic.figures import (
     RATE,
     SUBSCRIBERS,
 )
-from emulation.studies.tables import Tables
-from emulation.studies.verdicts import Claim, at, curve, holds, near, told, worst
+from emulation.studies.evaluation import Claim
+from emulation.studies.points import Swept, Tables
+from emulation.studies.verdicts import at, curve, holds, near, told, worst
 
 ALIKE = 5.0  # points
 
 
-def closed(tables: Tables, panel: str, name: str, x: object) -> float:
+def closed(tables: Tables, panel: str, name: str, x: Swept) -> float:
     """Share (%) of the gap to what could be had that an algorithm closes."""
     before, after = (at(tables, panel, series, x).mean for series in ("none", name))
     bound = at(tables, panel, "bound", x).mean if panel.startswith(("radio", "once")) else 100.0
     return 100 * (after - before) / (bound - before) if bound > before else 0.0
 
 
-def told_all(tables: Tables, panel: str, x: object, names: tuple[str, ...] = ALGORITHMS) -> str:
+def told_all(tables: Tables, panel: str, x: Swept, names: tuple[str, ...] = ALGORITHMS) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {told(at(tables, panel, name, x))}" for name in names)
 
 

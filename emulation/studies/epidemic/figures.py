@@ -7,14 +7,14 @@ says what hangs on them. Parameters are those of `roamcast reproduce overlay`; o
 """
 from __future__ import annotations
 
-from emulation.studies.evaluation import Panel, Series, Sweep
+from emulation.studies.evaluation import Given, Panel, Series, Sweep
 
 ALGORITHMS = ("none", "push", "subscriber_pull", "publisher_pull", "combined")
 PULLS = ("subscriber_pull", "publisher_pull")
 
 # 100 dispatchers, each with 2 of 70 patterns; an event has 3 letters, so 8 dispatchers want it. Measured are events from
 # 1 to 2.5 s, which have 3 to 4.5 s (60 to 90 gossip intervals) to be recovered in while others are published.
-BASE = {"available": 70, "patterns": 2, "letters": 3, "subscribers": 1.0, "publish": 5.0, "settled": 0.5, "first": 1.0,
+BASE: Given = {"available": 70, "patterns": 2, "letters": 3, "subscribers": 1.0, "publish": 5.0, "settled": 0.5, "first": 1.0,
         "last": 2.5, "duration": 5.5, "rate": 0.0, "loss": 0.1, "gossip_interval": 0.05, "cache_bytes": 131072}
 # Error-free links, of which some break between 1 and 2.5 s; tables follow by deferred unsubscription.
 BREAKING = BASE | {"loss": 0.0, "protocol": "timed"}
@@ -34,7 +34,7 @@ def curves(*more: Series, names: tuple[str, ...] = ALGORITHMS, key: str = "recov
     return (*(Series(name, {key: name}) for name in names), *more)
 
 
-def three(figure: str, about: str, sweep: Sweep, xlabel: str, base: dict[str, object] = BASE, log: bool = False,
+def three(figure: str, about: str, sweep: Sweep, xlabel: str, base: Given = BASE, log: bool = False,
           more: tuple[Series, ...] = ()) -> tuple[Panel, ...]:
     """Delivery, and what recovery adds to the traffic in bits and in messages."""
     active = curves(*more, names=ALGORITHMS[1:])
@@ -44,18 +44,18 @@ def three(figure: str, about: str, sweep: Sweep, xlabel: str, base: dict[str, ob
 
 
 # As topologies/park-30.toml, half as long; an event may come within a minute.
-PARK = {"hosts.count": 30, "mobility.model": "random_waypoint", "mobility.area": [600, 600], "mobility.speed": [0.5, 2],
+PARK: Given = {"hosts.count": 30, "mobility.model": "random_waypoint", "mobility.area": [600, 600], "mobility.speed": [0.5, 2],
         "mobility.pause": [0, 30], "radio.range": 150, "workload.kinds": 20, "workload.subscriptions": 2,
         "workload.publish_interval": 5, "run.duration": 240, "run.warm_up": 30, "run.deadline": 60.0}
 BOUND = Series("bound", {"node.recovery": "none"}, "bound")
 
 
 def radio(figure: str, about: str, **more: object) -> tuple[Panel, ...]:
-    frames, rest = "share of frames that the radio loses", {"base": PARK | more, "seed": "run.seed"}
+    frames, base = "share of frames that the radio loses", PARK | more
     return (Panel(figure, "-delivery", f"{about}: delivery", "delivery", DELIVERED, FRAMES, frames,
-                  curves(BOUND, key="node.recovery"), **rest),
+                  curves(BOUND, key="node.recovery"), base, seed="run.seed"),
             Panel(figure, "-bytes", f"{about}: all that is sent", "bytes", "byte per host and s", FRAMES, frames,
-                  curves(key="node.recovery"), **rest))
+                  curves(key="node.recovery"), base, seed="run.seed"))
 
 
 ADAPTIVE = (Series("push, adaptive", {"recovery": "push", "gossip_adaptive": True}),)

@@ -6,17 +6,19 @@ model, `maodv` keeps the tree over simulated radios, every message is on the wir
 """
 from __future__ import annotations
 
-from emulation.studies.evaluation import Evaluation, Look
+import math
+
+from emulation.studies.evaluation import Evaluation, Given, Look
 from emulation.studies.mobile.claims import CLAIMS
 from emulation.studies.mobile.figures import FLOOD, PANELS
 from emulation.studies.mobile.quantities import QUANTITIES
 
 KINDS = 20  # of events
 SIDE, HOSTS = 600.0, 30  # m: park-30's density, five neighbors a host
-STANDARD = {"hosts": 50, "speed": 2, "publications": 6, "wanted": 10, "protocol": "strawman"}
+STANDARD: Given = {"hosts": 50, "speed": 2, "publications": 6, "wanted": 10, "protocol": "strawman"}
 
 
-def plain(given: dict) -> dict:
+def plain(given: Given) -> Given:
     """The scenario of a run, by dotted keys. The movement and the workload are those of the seed, whatever the protocol."""
     given = STANDARD | given
     hosts, speed, protocol = given["hosts"], given["speed"], given["protocol"]
@@ -29,14 +31,16 @@ def plain(given: dict) -> dict:
             "workload.publish_interval": 60.0 / given["publications"], **node}
 
 
-def rival(given: dict) -> dict:
+def rival(given: Given) -> Given:
     """Strawman's run of the same seed."""
     return {key: value for key, value in given.items() if not key.startswith("node.")} | {"node.reconcile": "strawman"}
 
 
-def expense(given: dict) -> float:
+def expense(given: Given) -> float:
     """About how many s a run takes; the same for all protocols of a seed, so that they stay together."""
-    return 0.6 * (given["hosts.count"] / 25) ** 1.4 * (0.7 + 3 / given["workload.publish_interval"])
+    hosts: int = given["hosts.count"]
+    interval: float = given["workload.publish_interval"]
+    return 0.6 * math.pow(hosts / 25, 1.4) * (0.7 + 3 / interval)
 
 
 LOOKS = {

@@ -5,16 +5,17 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 
+from emulation.studies.evaluation import Claim
 from emulation.studies.mobile.figures import FLOOD, PROTOCOLS
-from emulation.studies.tables import Point, Tables
-from emulation.studies.verdicts import Claim, Unmeasured, average, curve, holds, points
+from emulation.studies.points import Point, Swept, Tables
+from emulation.studies.verdicts import Unmeasured, average, curve, holds, points
 
 DEFERRED, CONFINED = ("timed", "notified"), ("informed", "path")
 SWEPT = ("hosts", "speed")
 FIGURES = (*SWEPT, "rate", "interest")
 
 
-def swept(tables: Tables, figures: tuple[str, ...], quantity: str, name: str) -> list[tuple[str, object, Point]]:
+def swept(tables: Tables, figures: tuple[str, ...], quantity: str, name: str) -> list[tuple[str, Swept, Point]]:
     """The points of a curve in those of the figures that were run: (figure, x, point)."""
     found = [(figure, x, point) for figure in figures for x, point in tables.curve(f"{figure}-{quantity}", name)
              if not math.isnan(point.mean)]

@@ -1,7 +1,7 @@
 """What is swept: hosts at constant density, their speed, publications, and how many want an event."""
 from __future__ import annotations
 
-from emulation.studies.evaluation import Panel, Series
+from emulation.studies.evaluation import Panel, Series, Sweep
 
 PROTOCOLS = ("strawman", "timed", "notified", "informed", "path")
 FLOOD = "flood"
@@ -16,7 +16,7 @@ BOUND = Series("bound", {"protocol": FLOOD}, "bound")
 FEW = (TREE[0], TREE[1], TREE[3], FLOODING)
 
 
-def panels(figure: str, about: str, sweep: tuple[str, tuple], xlabel: str, tree: bool) -> tuple[Panel, ...]:
+def panels(figure: str, about: str, sweep: Sweep, xlabel: str, tree: bool) -> tuple[Panel, ...]:
     """tree: all five protocols and what only a tree has; else what a tree costs and brings beside flooding."""
     def panel(letter: str, title: str, quantity: str, ylabel: str, series: tuple[Series, ...]) -> Panel:
         return Panel(figure, f"-{letter}", f"{title} and {about}", quantity, ylabel, sweep, xlabel, series, log=True, seed="run.seed")

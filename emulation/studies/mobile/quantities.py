@@ -6,12 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emulation.studies.evaluation import Quantities, Result
+from emulation.studies.evaluation import Quantities, Result, counts, parameter
 
 
 def _minutes(result: Result) -> float:
-    parameters = result["parameters"]
-    return (parameters["run.duration"] - parameters["run.warm_up"]) / 60
+    return (parameter(result, "run.duration") - parameter(result, "run.warm_up")) / 60
 
 
 def _of(key: str, factor: float = 1.0) -> Callable[[Result], float | None]:
@@ -23,18 +22,19 @@ def _of(key: str, factor: float = 1.0) -> Callable[[Result], float | None]:
 
 def _airtime(result: Result) -> float:
     """ms that a host's frames take of each second; what a neighbor sends meanwhile waits."""
-    return 1000 * result["numbers"]["paid_airtime_share"] / result["parameters"]["hosts.count"]
+    share: float = result["numbers"]["paid_airtime_share"]
+    return 1000 * share / parameter(result, "hosts.count")
 
 
 def _cost(result: Result) -> float | None:
-    found = result["numbers"]["paid_normalized_cost"]
-    return None if found is None else found / result["parameters"]["hosts.count"] / _minutes(result)
+    found: float | None = result["numbers"]["paid_normalized_cost"]
+    return None if found is None else found / parameter(result, "hosts.count") / _minutes(result)
 
 
 def _involved(result: Result) -> float | None:
     """None where no link was lost."""
-    counts = result["involved"]
-    return 100 * sum(counts) / len(counts) / result["parameters"]["hosts.count"] if counts else None
+    involved = counts(result, "involved")
+    return 100 * sum(involved) / len(involved) / parameter(result, "hosts.count") if involved else None
 
 
 SCALAR: dict[str, Callable[[Result], float | None]] = {
