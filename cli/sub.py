@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from cli.hosts import AtNode, add_node, control_of
 
-PAUSE = 1.0  # s between two looks for a signal
 MOST_BYTES = 4  # that somebody may have meant for a number
 HELP = "print matching events, received through a node"
 
@@ -44,10 +43,8 @@ def run(args: Arguments) -> int:
                 for doubt in doubts(taken):
                     print(f"roamcast: {doubt}", file=sys.stderr, flush=True)
             while True:
-                # not for ever: a signal that comes just before the wait begins is heeded only after it
-                event = client.receive(PAUSE)
-                if event is None:
-                    continue
+                event = client.receive()
+                assert event is not None  # it waits for ever
                 print(json.dumps({"event": event.id, "attributes": attributes_out(event.attributes),
                                   "bytes": len(event.payload), "hops": event.hops,
                                   "published": event.published, "recovered": event.recovered}, ensure_ascii=False), flush=True)

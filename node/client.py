@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Self
 from node import lines
 
 RETRY = 0.02  # s
+LOOK = 1.0  # s that a wait lasts at most before it begins anew: what a signal calls is called in between
 WAITING = 4096  # events kept here while the program waits for an answer
 
 
@@ -200,11 +201,14 @@ class Client:
         while (end := self._buffer.find(b"\n")) < 0:
             if len(self._buffer) > lines.LONGEST:
                 raise ClientError(f"{self._path}: what answers here is not a node")
-            self._socket.settimeout(None if deadline is None else max(deadline - time.monotonic(), 0.0))
+            left = LOOK if deadline is None else deadline - time.monotonic()
+            self._socket.settimeout(min(max(left, 0.0), LOOK))
             try:
                 more = self._socket.recv(65536)
-            except BlockingIOError:  # the deadline is over and nothing has come
-                raise TimeoutError from None
+            except (BlockingIOError, TimeoutError):  # nothing has come
+                if left <= LOOK and deadline is not None:
+                    raise TimeoutError from None
+                continue
             except ConnectionError:
                 more = b""
             if not more:

@@ -11,8 +11,10 @@ import time
 from pathlib import Path
 
 from emulation.linux import kernel
+from emulation.realtime.channel import select_one
 
 ENDING = 2.0  # s that a process may take to end
+LOOK = 1.0  # s after which a SIGTERM is heeded at the latest that came just before a wait
 
 
 class NotLive(Exception):
@@ -86,9 +88,13 @@ class LiveRun:
                 os.write(2, f"roamcast: {command[0]}: {error.strerror}\n".encode())
             finally:
                 os._exit(127)
+        ended = os.pidfd_open(child)
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command's to handle
         try:
+            while not select_one(ended, LOOK):
+                pass
             code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         finally:
             signal.signal(signal.SIGINT, before)
+            os.close(ended)
         return code if code >= 0 else 128 - code

@@ -12,6 +12,7 @@ out when one is. The device runs in a thread of its own over `node.shell.radio`;
 """
 from __future__ import annotations
 
+import math
 import os
 import queue
 import threading
@@ -25,7 +26,7 @@ from typing import Self, TypeVar
 import trio
 
 from node import daemon, wire
-from node.client import WAITING, ClientError, Received
+from node.client import LOOK, WAITING, ClientError, Received
 from node.clients import ClientError as Refused
 from node.config import NodeConfig
 from node.event import id_of
@@ -99,11 +100,16 @@ class RoamingClient:
 
     def receive(self, timeout: float | None = None) -> Received | None:
         """The next event, or None if none arrives within `timeout` s (None: wait for ever)."""
-        try:
-            event = self._events.get(timeout=timeout)
-        except queue.Empty:
-            self._alive()
-            return None
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                event = self._events.get(timeout=min(max(left, 0.0), LOOK))
+                break
+            except queue.Empty:
+                if left <= LOOK:
+                    self._alive()
+                    return None
         if event is None:
             self._events.put(None)  # for whoever asks again
             self._alive()

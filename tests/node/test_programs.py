@@ -222,6 +222,35 @@ def test_the_library_tells_of_lost_events_in_their_place(node):
 # ---- many programs, and greedy ones
 
 
+HEEDS = """
+import signal, sys, threading, time
+from node.client import Client
+
+def strike():
+    time.sleep(0.3)
+    signal.pthread_kill(threading.get_ident(), signal.{name})  # this thread's, so that no wait of the other ends by it
+
+signal.signal(signal.{name}, signal.default_int_handler)
+with Client(sys.argv[1]) as client:
+    threading.Thread(target=strike).start()
+    try:
+        {wait}
+    except KeyboardInterrupt:
+        print("heeded")
+"""
+
+
+@pytest.mark.parametrize(("name", "wait"), [("SIGTERM", "client.receive()"), ("SIGINT", "client.receive(1e6)"),
+                                            ("SIGINT", "for _ in client: pass")])
+def test_a_signal_is_heeded_that_does_not_end_the_wait_for_an_event(node, name, wait):
+    """As one that comes just before the wait begins. No event comes here."""
+    node.start()
+    node.ready()
+    waiting = subprocess.run([sys.executable, "-P", "-c", HEEDS.format(name=name, wait=wait), node.socket], env=environment(),
+                             stdout=subprocess.PIPE, text=True, timeout=PATIENCE / 3)
+    assert (waiting.returncode, waiting.stdout) == (0, "heeded\n")
+
+
 def test_programs_that_start_together_are_all_served(node):
     node.start()
     node.ready()

@@ -5,12 +5,21 @@ That it works over real sockets, walking from broker to broker, is in tests/syst
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
+
 import pytest
 
+from emulation import addresses
+from emulation.linux import kernel, netlink
 from node.client import ClientError
 from node.roaming.client import RoamingClient, _identity
 from node.shell import DaemonError
 from node.shell.locks import Lock
+from tests.emulation.spaces import elsewhere
+from tests.node.field_hosts import as_root
 
 
 def test_it_says_what_is_wrong(tmp_path):
@@ -40,3 +49,23 @@ def test_a_file_that_another_has_is_refused(tmp_path, option):
         RoamingClient("lo", id=7, **{option: tmp_path / "file"})
     lock.release()
     assert list(tmp_path.iterdir()) == []
+
+
+@as_root
+def test_a_signal_is_heeded_that_does_not_end_the_wait_for_an_event():
+    """As one that comes just before the wait begins. No event comes here."""
+    def strike() -> None:
+        time.sleep(0.3)
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)  # this thread's, so that no wait of the other ends by it
+
+    def wait() -> None:
+        signal.alarm(60)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        tap = kernel.open_tap(addresses.INTERFACE, addresses.INDEX)
+        netlink.set_up(7)
+        with RoamingClient(addresses.INTERFACE, id=7) as client:
+            threading.Thread(target=strike).start()
+            client.receive()
+        os.close(tap)
+
+    assert elsewhere(wait).startswith("KeyboardInterrupt")
