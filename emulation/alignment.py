@@ -151,7 +151,7 @@ def align(lives: Mapping[LifeId, Life], number: int | None = None) -> Aligned:
             _spread(root, clocks, edges)
     for name in _twice(clocks, lives):
         del clocks[name]
-        left_out[name] = "it exchanged nothing with the others, and by its wall clock it ran when another life of its node did"
+        left_out[name] = "it exchanged no datagram with the others, and its wall clock puts it at the time of another life of its node"
     start = min(clock.run_time(lives[name].first) for name, clock in clocks.items())
     clocks = {name: clock._replace(offsets=tuple(o - start for o in clock.offsets)) for name, clock in clocks.items()}
     return Aligned(clocks, left_out, disagreeing, walks, next(one.number for one in walks if one.lives == walk))
@@ -237,10 +237,10 @@ def _placed(group: Sequence[LifeId], walk: Sequence[LifeId], lives: Mapping[Life
     """A life of the group and its clock's offset against the walk's, or why the group cannot be placed.
 
     A wall clock is believed when it puts its life, in part at least, into the time of the walk by a wall clock of the
-    walk, the latest first (a clock that stood still is late). Elsewhere a life owes nothing and is owed nothing: if
+    walk, the latest first (a clock that stood still is late). Outside of that time no delivery is expected from or to a life: if
     its clock were wrong, what it published would be missing from the result in silence.
     """
-    alone = "it exchanged nothing with the others, and "
+    alone = "it exchanged no datagram with the others, and "
     told = {name: wall for name in group if (wall := lives[name].wall) is not None}
     if not told:
         said = [wall + lives[name].first for name in group for wall in lives[name].walls[-1:]]
@@ -248,7 +248,7 @@ def _placed(group: Sequence[LifeId], walk: Sequence[LifeId], lives: Mapping[Life
     root = _longest(list(told), lives)
     known = sorted(_walls(walk, lives, clocks), reverse=True)
     if not known:
-        return alone + "no wall clock of theirs can be believed, so that nothing tells when it was"
+        return alone + "none of their wall clocks can be believed, so its time is unknown"
     begins = min(clocks[name].run_time(lives[name].first) for name in walk)
     ends = max(clocks[name].run_time(lives[name].last) for name in walk)
     own = told[root] + lives[root].first, told[root] + lives[root].last

@@ -2,8 +2,8 @@
 
 The files of a node are put together from their pieces and checked (`emulation.fieldlog`), the clocks of all lives are
 aligned (`emulation.alignment`), and every time is written anew, in s since the first node began. Nobody recorded which
-radio links existed, so there is no world.jsonl and no physical bound. What was left out is said, here and in the
-manifest: `left_out` lists lives, `notes` all of it in sentences.
+radio links existed, so there is no world.jsonl and no physical bound. The manifest and the command's output say
+what was left out: `left_out` lists lives, `notes` all of it in sentences.
 """
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ MOST_CLOCKS = 60  # that a manifest names
 NAMED = 6  # kinds, lives or files that a sentence names
 QUIET = 2.0  # intervals of its reports on traffic that a living node may be without a record, with some to spare
 DEADLINE, GRACE = 10.0, 5.0  # s, as a scenario's
-UNTOLD = ("the nodes' settings were not given: those of [node] in the report are what a node has by default, and losses are explained "
-          "by them; collect --config node.toml has theirs")
+UNTOLD = ("the nodes' settings were not given: [node] in the report shows the defaults, and reasons for losses depend on them; pass "
+          "the real ones with collect --config node.toml")
 
 
 class CollectError(Exception):
@@ -117,29 +117,29 @@ def _files(sources: Sequence[Path]) -> dict[NodeId, Path]:
     for source in sources:
         inside = sorted(source.glob("*.jsonl")) if source.is_dir() else [source]
         if not inside:
-            raise CollectError(f"{source}: no records in this folder; they are files that end in .jsonl")
+            raise CollectError(f"{source}: no records in this folder; give one with .jsonl files")
         for path in inside:
             _refuse_part(path)
             node = _node(path)
             if node in found:
-                raise CollectError(f"{path}: of node {node}, and so is {found[node]}; give one of them, or "
-                                   "two nodes had one id")
+                raise CollectError(f"{path}: records of node {node}, and so has {found[node]}; give one file per "
+                                   "node, and each node its own id")
             if node > MOST_ID:
-                raise CollectError(f"{path}: of node {node}; the analysis takes ids up to {MOST_ID}: give "
+                raise CollectError(f"{path}: records of node {node}; the analysis takes ids up to {MOST_ID}: give "
                                    "the nodes lower ones")
             found[node] = path
     return dict(sorted(found.items()))
 
 
 def _refuse_part(path: Path) -> None:
-    """A piece alone is a part of what its node did, and what is no file would be read for ever, or not at all."""
+    """Refuse a piece without its file, which is only a part of what its node did, and anything that is not a regular file."""
     whole = path.with_suffix("")
     if path.suffix[1:].isdecimal() and (whole.exists() or len(pieces(whole)) > 1):
-        raise CollectError(f"{path}: a piece of the records in {whole}; give that file, an empty one where it "
-                           "is lost: its pieces are read along")
+        raise CollectError(f"{path}: a piece of {whole}; give {whole}, which brings its pieces along "
+                           "(if it is lost, make an empty one)")
     for piece in (path, *pieces(path)):
         if piece.exists() and not piece.is_file():
-            raise CollectError(f"{piece}: no ordinary file; give files that roamcast node --records wrote")
+            raise CollectError(f"{piece}: not a regular file; give files that roamcast node --records wrote")
 
 
 def _node(path: Path) -> NodeId:
@@ -148,7 +148,7 @@ def _node(path: Path) -> NodeId:
     except OSError as error:
         raise CollectError(f"{path}: {error.strerror}; give files that roamcast node --records wrote") from None
     if node is None:
-        raise CollectError(f"{path}: no record of a node; give files that roamcast node --records wrote")
+        raise CollectError(f"{path}: holds no record of a node; give files that roamcast node --records wrote")
     return node
 
 
@@ -157,16 +157,16 @@ def _refuse_mixed_nodes(found: Survey) -> None:
     others = found.nodes.total() - found.nodes[found.node]
     if others >= MIXED[0] and others >= MIXED[1] * found.nodes.total():
         both = " and ".join(map(str, sorted(found.nodes)[:NAMED]))
-        raise CollectError(f"{found.path}: records of the nodes {both} in one file; give each node's records in a "
-                           "file of its own")
+        raise CollectError(f"{found.path}: mixes records of nodes {both}; give each node's records in a file of "
+                           "its own")
 
 
 def _no_life(sources: Sequence[Path], surveys: dict[NodeId, Survey]) -> str:
     mixed = [name for found in surveys.values() for name in found.mixed]
     if mixed:
-        return (f"{_names(sources)}: no life can be analysed: the records of {_several(mixed)} are mixed with those of "
-                "another life in one file; two nodes wrote it at once")
-    return f"{_names(sources)}: no life of a node is recorded there; give files that roamcast node --records wrote"
+        return (f"{_names(sources)}: no life can be analysed: the file of {_several(mixed)} mixes its records with those of "
+                "another life; two nodes wrote it at once")
+    return f"{_names(sources)}: found no record of a life; give files that roamcast node --records wrote"
 
 
 def _unread(sources: Sequence[Path], files: dict[NodeId, Path]) -> Iterator[str]:
@@ -177,12 +177,12 @@ def _unread(sources: Sequence[Path], files: dict[NodeId, Path]) -> Iterator[str]
             left = sorted(p.name for p in source.iterdir() if p not in read and p.is_file() and p.suffix != LOCK)
             if left:
                 some = ", ".join(left[:NAMED]) + (f" and {len(left) - NAMED} more" if len(left) > NAMED else "")
-                yield f"{source}: not read, because no NAME.jsonl and no piece of one: {some}"
+                yield f"{source}: not read, because neither NAME.jsonl nor a piece of one: {some}"
             if below := sorted({p.parent.name for p in source.glob("*/*.jsonl*")}):
-                yield f"{source}: not read, folders in it that hold records: {_several(below)}; give each of them, too"
+                yield f"{source}: its subfolders with records were not read: {_several(below)}; give them too"
 
 
-# ---- what they tell -------------------------------------------------------------------------------------
+# ---- clocks and publications -------------------------------------------------------------------------------------
 class _Gathered:
     """What all files tell of clocks and of publications."""
 
@@ -275,7 +275,7 @@ def _scenario(name: str, nodes: Sequence[NodeId], duration: float, config: NodeC
     return tomli_w.dumps({"run": run, "hosts": {"count": len(nodes)}, "node": asdict(config) | {"secret": ""}})
 
 
-# ---- what is said of it -----------------------------------------------------------------------------------
+# ---- notes -----------------------------------------------------------------------------------
 def _walks(aligned: Aligned) -> Iterator[str]:
     """Which walk this is, where the records hold others, of lives that are left out."""
     others = [one for one in aligned.walks if not aligned.clocks.keys() & set(one.lives)]
@@ -283,14 +283,14 @@ def _walks(aligned: Aligned) -> Iterator[str]:
         taken = aligned.walks[aligned.walk - 1]
         some = "; ".join(f"{one.number}, {_walk(one)}" for one in others[:NAMED])
         more = f"; and {len(others) - NAMED} more" if len(others) > NAMED else ""
-        yield (f"of {len(aligned.walks)} walks in these records this is number {taken.number}, {_walk(taken)}; left out are {some}{more}: "
-               "--walk NUMBER takes another")
+        yield (f"these records hold {len(aligned.walks)} walks; this is number {taken.number}, {_walk(taken)}; left out: {some}{more}; "
+               "choose another with --walk NUMBER")
 
 
 def _no_walk(number: int | None, walks: Sequence[Walk]) -> str:
     there = "; ".join(f"{one.number}, {_walk(one)}" for one in walks[:NAMED])
     return f"--walk {number}: the records hold {_count(len(walks), 'walk')}: {there}" + (
-        f"; and {len(walks) - NAMED} more" if len(walks) > NAMED else "") + "; give the number of one"
+        f"; and {len(walks) - NAMED} more" if len(walks) > NAMED else "") + "; give one of these numbers"
 
 
 def _walk(walk: Walk) -> str:
@@ -299,7 +299,7 @@ def _walk(walk: Walk) -> str:
 
 def _when(walk: Walk) -> str:
     if walk.began is None:
-        return f"{walk.seconds:,.0f} s at a time that no wall clock tells"
+        return f"{walk.seconds:,.0f} s at an unknown time (no wall clock can be believed)"
     began, ended = (datetime.fromtimestamp(t, UTC) for t in (walk.began, walk.began + walk.seconds))
     return f"{began:%Y-%m-%d %H:%M:%S} to {ended:{'%H:%M:%S' if began.date() == ended.date() else '%Y-%m-%d %H:%M:%S'}} UTC"
 
@@ -310,8 +310,8 @@ def _early(surveys: dict[NodeId, Survey], lives: dict[LifeId, Life], clocks: dic
     for node, found in surveys.items():
         ends = [(clocks[life.name].run_time(lives[life.name].last), life.stopped) for life in found.lives if life.name in clocks]
         if ends and not ends[-1][1] and ends[-1][0] < duration - QUIET * max(config.traffic_interval, config.hello_interval):
-            yield (f"host {node}'s records end at {ends[-1][0]:.1f} s of {duration:.1f} s, and not with the end of its life: the power "
-                   "was cut, or this is a part of its file. Its life is taken to end there")
+            yield (f"host {node}'s records end at {ends[-1][0]:.1f} s of {duration:.1f} s, without the end of its life: the power failed, "
+                   "or the file is not complete. Its life counts as ended there")
 
 
 def _lives(left_out: dict[LifeId, str]) -> list[str]:
@@ -322,8 +322,8 @@ def _short(duration: float) -> list[str]:
     """What has no time left to be delivered in is not counted: of a short run, nothing is."""
     if duration > DEADLINE:
         return []
-    return [f"the records cover {duration:.1f} s, and an event counts if {DEADLINE:g} s of them are left to deliver it in: "
-            "none is counted, so let the nodes run for longer"]
+    return [f"the records cover {duration:.1f} s, and an event counts only if {DEADLINE:g} s remain to deliver it: none counts; "
+            "let the nodes run longer"]
 
 
 def _notes(surveys: dict[NodeId, Survey], aligned: Aligned, writer: _Writer) -> Iterator[str]:
@@ -331,14 +331,14 @@ def _notes(surveys: dict[NodeId, Survey], aligned: Aligned, writer: _Writer) -> 
         nodes = [node for node, found in surveys.items() if why in found.wrong.values()]
         yield f"{_count(count, 'line')} of {_of(nodes)} left out: {why}"
     for (a, b), (count, worst) in aligned.disagreeing.items():
-        yield (f"{_count(count, 'record')} of when nodes {a[0]} and {b[0]} heard each other left out, to align their clocks: "
-               f"off from the rest by {worst:.3g} s at most")
+        yield (f"{_count(count, 'record')} of when nodes {a[0]} and {b[0]} heard each other left out of the alignment of their clocks: "
+               f"up to {worst:.3g} s off from the rest")
     if writer.moved:
-        yield (f"{_count(writer.moved, 'delivery', 'deliveries')} put at the time of publication: by clocks that are "
-               f"off before it, {1000 * writer.furthest:,.1f} ms at most")
+        yield (f"{_count(writer.moved, 'delivery', 'deliveries')} moved to the time of publication: clocks that are "
+               f"a little off put them up to {1000 * writer.furthest:,.1f} ms before it")
     if writer.untold:
-        yield (f"{_count(writer.untold, 'delivery', 'deliveries')} of what was published by lives that are not here: when that was they "
-               "say by a clock that nothing ties to the others")
+        yield (f"{_count(writer.untold, 'delivery', 'deliveries')} of events from lives that are not here: their time of publication "
+               "is by a clock that nothing aligns with the others")
     for node, found in surveys.items():
         yield from _notes_of(node, found)
         yield from _holes(node, found, aligned.clocks)
@@ -348,26 +348,26 @@ def _notes(surveys: dict[NodeId, Survey], aligned: Aligned, writer: _Writer) -> 
 
 def _notes_of(node: NodeId, found: Survey) -> Iterator[str]:
     if found.begun_late:
-        yield (f"node {node}: its oldest records are gone, its disk budget had no room for them; what it did then is not "
-               "known")
+        yield (f"node {node}: its oldest records were removed to keep within its disk limit; what it did then is "
+               "unknown")
     if found.missing:
-        yield (f"node {node}: {_several([f'{found.path.name}.{k}' for k in found.missing])} not found among the pieces of its "
-               "records; what it did then is not known")
+        yield (f"node {node}: {_several([f'{found.path.name}.{k}' for k in found.missing])} missing among the pieces of its "
+               "records; what it did then is unknown")
     if found.lost:
-        yield f"node {node}: {_count(found.lost, 'record')} could not be written; what it said there is not known"
+        yield f"node {node}: {_count(found.lost, 'record')} could not be written; what they said is unknown"
     if found.kinds["identity_conflict"]:
-        yield f"node {node}: two living nodes had one id; what their records say of each other is mixed"
+        yield f"node {node}: two living nodes had this id; their records of each other are mixed up"
     if found.unknown:
-        yield (f"node {node}: {_count(found.unknown.total(), 'record')} of another version of Roamcast "
-               f"({_several(sorted(found.unknown))}): what this one does not know of that is passed over")
+        yield (f"node {node}: {_count(found.unknown.total(), 'record')} from another version of Roamcast "
+               f"({_several(sorted(found.unknown))}): what this version does not know is ignored")
 
 
 def _holes(node: NodeId, found: Survey, clocks: dict[LifeId, Clock]) -> Iterator[str]:
     holes = [tuple(map(clocks[life.name].run_time, hole)) for life in found.lives if life.name in clocks for hole in fieldlog.pauses(life)]
     if holes:
         some = ", ".join(f"{a:.1f} to {b:.1f} s" for a, b in holes[:NAMED])
-        yield (f"node {node}: nothing is on record from {some}" + (f" and {len(holes) - NAMED} times more" if len(holes) > NAMED else "")
-               + ": it stood still, or a part of its records is missing, and what it did then is not known")
+        yield (f"node {node}: no records from {some}" + (f" and {len(holes) - NAMED} more times" if len(holes) > NAMED else "")
+               + ": it stood still, or records are missing, and what it did then is unknown")
 
 
 def _count(number: int, one: str, more: str = "") -> str:

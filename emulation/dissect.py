@@ -1,4 +1,4 @@
-"""Reading our datagrams in captures: a scapy layer and a Wireshark dissector, both made from node/schema/.
+"""Reads our datagrams in captures: a scapy layer and a Wireshark dissector, both made from node/schema/.
 
 Importing this module binds the layer `Roamcast` to the UDP port of header.toml, so that scapy's own `rdpcap`
 and `sniff` show datagrams message by message; `ROAMCAST[code]` is the packet class of a message. What is no
@@ -247,9 +247,9 @@ def lines(path: Path) -> Iterator[str]:
             raise ValueError(f"{path}: not a capture; give a pcap file, such as captures/0.pcap of a run") from None
         file.cut = True
     if file.cut:
-        raise ValueError(f"{path}: ends within a frame, whose beginning may be the last one shown; what came after is missing")
+        raise ValueError(f"{path}: ends within a frame; the last one shown may be incomplete, and what came after is missing")
     if not last:
-        raise ValueError(f"{path}: a capture without a frame")
+        raise ValueError(f"{path}: a capture without frames")
 
 
 class _Whole:

@@ -32,9 +32,9 @@ HOLE = 3.0  # intervals of its reports on traffic without any record: some are m
 FEW = 10  # records that such a pause cuts off from all others at an end of their life, and that are not believed
 MIXED = (3, 0.02)  # lines out of order, at least so many and this share: the records of two lives
 TORN, ODD, FOREIGN, DISORDER, LIFELESS, BEHIND, OTHERS = (
-    "cut short", "no records, or values that cannot be", "of another node", "out of the order of their life's clock",
-    "before the first start of a life", "behind the end of a life, and before the start of another",
-    "of another life than the one in which they stand")
+    "cut short", "not records, or with impossible values", "from another node", "out of order by their life's clock",
+    "before the start of the first life", "between the end of one life and the start of the next",
+    "from another life than the lines around them")
 
 _ID, _EPOCH = (0, 2**32 - 1), (1, 2**32 - 1)
 RANGES: dict[str, tuple[float, float]] = {  # of numbers by the name of their field, wherever it stands
@@ -254,9 +254,9 @@ class Survey:
             doubtful = len(odd) + life.foreign  # also of a life whose start is on no line
             if doubtful >= MIXED[0] and doubtful >= MIXED[1] * len(life.times):
                 for name in {life.name, *(life.others & set(known)), *self._running(k)}:
-                    self.mixed[name] = "its records and those of another life are mixed in one file"
+                    self.mixed[name] = "its file mixes its records with those of another life"
             if known.count(life.name) > 1:
-                self.mixed[life.name] = "two lives of its node bear this epoch"
+                self.mixed[life.name] = "two lives of its node have this epoch"
 
     def _running(self, k: int) -> list[LifeId]:
         """The life before this one, unless it had ended."""

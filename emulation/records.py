@@ -67,7 +67,7 @@ class AppendOnly:
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise
-            raise OSError(errno.ELOOP, "a symbolic link took its place, and nothing is written through one", str(self.path)) from None
+            raise OSError(errno.ELOOP, "replaced by a symbolic link, which is not followed", str(self.path)) from None
 
     def flush(self) -> None:
         """Write what was collected. After DiskFull nothing more is ever written."""

@@ -31,7 +31,7 @@ RUNNING, COMPLETE, INTERRUPTED, DISK_FULL, FAILED = "running", "complete", "inte
 
 
 class RunDirError(Exception):
-    """The run directory cannot be made; str() is one line with the cure."""
+    """The run directory cannot be created; str() is one line with the cure."""
 
 
 def default_path(name: str, seed: int) -> Path:
@@ -45,11 +45,11 @@ class RunDirectory:
 
     def __init__(self, path: Path, scenario_toml: str, *, world: str, now: Callable[[], float],
                  notes: Sequence[str] = ()) -> None:
-        """Makes the folder; `notes` on the scenario are for its report, as many as fit. Raises RunDirError when it exists, or cannot be made."""
+        """Makes the folder; `notes` on the scenario are for its report, as many as fit. Raises RunDirError when it exists, or cannot be created."""
         try:
             str(path.absolute()).encode()
         except UnicodeEncodeError:
-            raise RunDirError(f"{path}: its name is not UTF-8, and the analysis can open no such folder; choose "
+            raise RunDirError(f"{path}: its name is not UTF-8, and the analysis cannot open such a folder; choose "
                               "another with --out") from None
         self.path = path
         self._now = now
@@ -161,7 +161,7 @@ def _fitting(notes: Sequence[str]) -> list[str]:
 
 def _cannot_be_made(path: Path, error: Exception) -> RunDirError:
     why = getattr(error, "strerror", None) or error
-    return RunDirError(f"{path}: cannot be made: {why}; choose a folder you may write to with --out")
+    return RunDirError(f"{path}: cannot be created: {why}; choose a folder you may write to with --out")
 
 
 def _wall() -> str:

@@ -26,12 +26,12 @@ from topologies import Scenario
 
 
 def check(scenario: Scenario) -> None:
-    """What topologies could not check for want of the node. Raises WorkloadError."""
+    """Check what topologies cannot without the node. Raises WorkloadError."""
     check_workload(scenario.workload)
 
 
 def notes(scenario: Scenario) -> list[str]:
-    """What a person should know of a scenario that is in order (topologies.notes, and what needs the node). Raises
+    """What a person should know of a sound scenario (topologies.notes, and what needs the node). Raises
     mobility.TraceError."""
     return [*topologies.notes(scenario), *workload_notes(scenario)]
 
@@ -40,8 +40,8 @@ def run(scenario: Scenario, out: Path | None = None, progress: Report | None = N
         say: Say = lambda sentence: None) -> Path:
     """Run a scenario to its end, Ctrl-C or a full disk; returns the run directory.
 
-    `manifest.json` there says which of them it was. `progress` is told of every second of the run, `say` of
-    what a person should know before a run in real time begins. What was recorded of a run that failed midway is kept,
+    `manifest.json` there says which of them it was. `progress` hears of every second of the run, `say`
+    what a person should know before a run in real time begins. The records of a run that failed midway are kept,
     and the manifest says why it failed. Raises WorkloadError, mobility.TraceError and rundir.RunDirError before
     anything has started, and WorldError for a run that did not even begin.
     """

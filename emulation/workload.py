@@ -52,7 +52,7 @@ def check_workload(workload: Plan) -> None:
 
 
 def notes(scenario: Scenario) -> Iterator[str]:
-    """What only the filter language can tell of a workload that is in order: what meets nothing, and what is said twice."""
+    """What only the filter language can tell of a workload that is in order: what matches nothing, and what is given twice."""
     yield from few(_oversized(scenario))
     yield from few(_never(scenario))
     yield from few(_unmet(scenario))
@@ -66,12 +66,12 @@ def _oversized(scenario: Scenario) -> Iterator[str]:
         return
     sent, kept = (max(map(size, events)) for size in (lambda event: len(wire.encode_message(event)), size_of))
     for key, size, matters, then in (
-        ("channel_queue", sent, node.tree != "none", "no link ever takes it, so it is delivered to nobody else"),
+        ("channel_queue", sent, node.tree != "none", "no link ever takes it, so nobody else gets it"),
         ("cache_bytes", kept, node.recovery != "none", "it is never kept for others, and node.recovery does not bring it back"),
         ("client_buffer", sent, bool(scenario.workload.roam), "it is never held for a roaming client"),
     ):
         if matters and size > (most := getattr(node, key)):
-            yield f"node.{key}: {most} bytes, and an event of the workload takes {size} with its header: {then}; more, or smaller events"
+            yield f"node.{key}: {most} bytes, but an event of the workload takes {size} with its header: {then}; raise it, or publish smaller events"
 
 
 def _samples(scenario: Scenario) -> Iterator[wire.Event]:
@@ -93,7 +93,7 @@ def _never(scenario: Scenario) -> Iterator[str]:
     """Filters that no event of anybody can match."""
     for k, row in enumerate(scenario.workload.subscribe):
         if why := never(parse(row.filter)):
-            yield f"workload.subscribe[{k}].filter: it can never match: {why}"
+            yield f"workload.subscribe[{k}].filter: can never match: {why}"
 
 
 def _unmet(scenario: Scenario) -> Iterator[str]:
@@ -102,7 +102,7 @@ def _unmet(scenario: Scenario) -> Iterator[str]:
     if not workload.subscribe and not workload.publish:
         return
     if len(workload.subscribe) * (len(workload.publish) + workload.kinds) > MOST_PAIRS:
-        yield "workload: too many filters and events to tell here which of them meet nothing"
+        yield "workload: too many filters and events to check here which of them match nothing"
         return
     generated = [{"kind": kind_name(kind)} for kind in range(workload.kinds)] if workload.publish_interval else []
     drawn = {kind_name(kind) for kind in range(workload.kinds)} if workload.subscriptions else set()
@@ -118,12 +118,12 @@ def _unmet(scenario: Scenario) -> Iterator[str]:
         if never(found):  # which is told by itself
             continue
         if not events and (workload.publish or generated):
-            yield f"{key}.filter: no event of the workload matches {found}; look at names, types and case of the events' attributes"
+            yield f"{key}.filter: no event of the workload matches {found}; check names, types and case of the events' attributes"
         elif events and not is_short(scenario.run) and not any(_in_time(scenario, row, event) for event in events):
-            yield (f"{key}: every event that matches {found} is published before run.grace = {scenario.run.grace:g} s of the subscription "
-                   "are over, or after its end: none is expected there")
+            yield (f"{key}: every event that matches {found} is published less than run.grace = {scenario.run.grace:g} s after the "
+                   "subscription, or after its end: none is expected there")
         elif events and not any(_elsewhere(scenario, row, event) for event in events):
-            yield f"{key}: only its own host publishes what matches {found}: such deliveries are local, and not counted"
+            yield f"{key}: only its own host publishes what matches {found}: such deliveries are local and do not count"
     for k, event in enumerate(workload.publish):
         if not wanted[k] and event.event.get("kind") not in drawn and (filters or drawn):
             yield f"workload.publish[{k}].event: no subscription of the workload matches it, so it is delivered to nobody"
@@ -161,9 +161,9 @@ def _repeated(scenario: Scenario) -> Iterator[str]:
                 continue
             told.add((one, other))
             ends = [row.until for row in (first, second) if row.until is not None]
-            until = f", and is taken back for both at {min(ends):g} s" if ends else ""
-            yield (f"workload.subscribe[{one}] and [{other}]: {scenario.naming.who(host)} subscribes to {found} twice at a time; it holds "
-                   f"once{until}")
+            until = f", and both end at {min(ends):g} s" if ends else ""
+            yield (f"workload.subscribe[{one}] and [{other}]: {scenario.naming.who(host)} subscribes to {found} twice at the same time; it "
+                   f"counts once{until}")
 
 
 def kind_name(kind: int) -> str:

@@ -28,7 +28,7 @@ Say = Callable[[str], None]
 
 
 class WorldError(Exception):
-    """A world that cannot hold this run, or failed in the midst of it; str() is one sentence."""
+    """The world cannot hold this run, or failed during it; str() is one sentence."""
 
 
 class Run(Protocol):
@@ -57,7 +57,7 @@ class World(Protocol):
         """Before anything has started: what this machine cannot hold. Raises WorldError."""
 
     def prepare(self, scenario: Scenario, movement: Movement, progress: Report | None, say: Say) -> Run:
-        """A run that has not begun. `progress` is told of every second of it, `say` of what a person should know before."""
+        """A run that has not begun. `progress` hears of every second of it, `say` what a person should know before."""
 
 
 def joining_late(faults: Iterable[HostFault | LinkFault]) -> set[int]:

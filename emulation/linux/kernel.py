@@ -74,8 +74,8 @@ def make_network() -> None:
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise Unsupported("no more network namespaces are allowed; raise the limit as root (sysctl "
-                              "user.max_net_namespaces), or take fewer hosts") from None
-        raise Unsupported(f"this system makes no network namespaces ({error.strerror}); "
+                              "user.max_net_namespaces), or use fewer hosts") from None
+        raise Unsupported(f"this system cannot create network namespaces ({error.strerror}); "
                           "use --world sim") from None
 
 
@@ -107,7 +107,7 @@ def enter_namespaces() -> None:
         return
     except OSError as error:
         if error.errno != errno.EPERM:
-            raise Unsupported(f"this kernel makes no pid namespaces ({error.strerror}); "
+            raise Unsupported(f"this kernel cannot create pid namespaces ({error.strerror}); "
                               "use --world sim") from None
     user, group = os.geteuid(), os.getegid()
     try:
@@ -122,8 +122,8 @@ def enter_namespaces() -> None:
 def _no_user_namespaces(user: int, error: OSError) -> str:
     why = "none are left or allowed" if error.errno == errno.ENOSPC else error.strerror
     if user == 0:
-        return ("root has not root's rights here, as in a container, and no user namespaces either "
-                f"({why}); give it the capability SYS_ADMIN, or use --world sim")
+        return ("root lacks root's rights here, as in a container, and cannot create user namespaces either "
+                f"({why}); grant the capability SYS_ADMIN, or use --world sim")
     return ("an ordinary user needs user namespaces for this world, and this system refuses them "
             f"({why}); run as root, or use --world sim")
 
@@ -142,14 +142,14 @@ def open_tap(name: str, index: int) -> int:
         fcntl.ioctl(descriptor, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TAP | IFF_NO_PI))
     except OSError as error:
         os.close(descriptor)
-        raise Unsupported(f"{TUN} makes no TAP device ({error.strerror}); use --world sim") from None
+        raise Unsupported(f"{TUN} cannot create a TAP device ({error.strerror}); use --world sim") from None
     return descriptor
 
 
 def _no_tun(error: OSError) -> str:
     if error.errno in (errno.ENOENT, errno.ENODEV, errno.ENXIO):
         return f"{TUN} does not exist; load it as root (modprobe tun), or use --world sim"
-    return f"{TUN} cannot be opened ({error.strerror}); have it made writable for you, or use --world sim"
+    return f"{TUN} cannot be opened ({error.strerror}); make it writable for you, or use --world sim"
 
 
 def check_support(device: Callable[[], object]) -> None:
@@ -163,7 +163,7 @@ def check_support(device: Callable[[], object]) -> None:
     try:
         child = os.fork()
     except OSError as error:
-        raise Unsupported(f"no further process can be started ({error.strerror}); raise the limit (ulimit -u), "
+        raise Unsupported(f"cannot start another process ({error.strerror}); raise the limit (ulimit -u), "
                           "or use --world sim") from None
     if child == 0:
         reason = ""
@@ -174,7 +174,7 @@ def check_support(device: Callable[[], object]) -> None:
         except Unsupported as error:
             reason = str(error)
         except BaseException as error:
-            reason = f"this system makes no hosts ({type(error).__name__}: {error}); use --world sim"
+            reason = f"this system cannot create hosts ({type(error).__name__}: {error}); use --world sim"
         os.write(writing, reason.encode())
         os._exit(0)
     os.close(writing)

@@ -27,7 +27,7 @@ from emulation.records import AppendOnly
 SOL_PACKET, PACKET_RX_RING, PACKET_STATISTICS, PACKET_VERSION, TPACKET_V3 = 263, 5, 6, 10, 2
 ALL_PROTOCOLS = 0x0003
 BLOCK, BLOCKS = 1 << 18, 16  # bytes; 4 MiB in all
-FRAME = 2048  # bytes that the kernel reckons with; longer ones fit as well
+FRAME = 2048  # bytes that the kernel expects; longer ones fit as well
 RETIRE = 50  # ms after which a block is handed over however full it is
 HANDED_OVER = 1  # TP_STATUS_USER
 LINK_TYPES = {1: ETHERNET, 772: ETHERNET, 803: RADIOTAP}  # of ARPHRD_: Ethernet, loopback, radiotap
@@ -65,7 +65,7 @@ def open_ring(interface: str, blocks: int = BLOCKS, retire: int = RETIRE) -> tup
         if error.errno == errno.ENODEV:
             names = ", ".join(name for _, name in socket.if_nameindex())
             raise SnifferError(f"there is no interface {interface}; there are {names}") from None
-        raise SnifferError(f"{interface} cannot be listened to: {error.strerror}") from None
+        raise SnifferError(f"cannot listen to {interface}: {error.strerror}") from None
     except SnifferError:
         opened.close()
         raise
@@ -194,8 +194,8 @@ class Sniffer:
 
     def _check(self, link_type: int) -> None:
         if link_type != self._link_type:
-            raise SnifferError(f"{self._interface} has frames of another kind now, as when a radio goes to monitor mode or leaves it; "
-                               f"the capture ends with the {self.frames:,} frames that it has: begin another")
+            raise SnifferError(f"{self._interface} now carries frames of another kind, as when a radio enters or leaves monitor mode; "
+                               f"the capture ends after {self.frames:,} frames: start another")
 
 
 class Monitor:
@@ -222,7 +222,7 @@ class Monitor:
                 self._index = socket.if_nametoindex(name)
                 _up(name)
         except OSError as error:
-            raise SnifferError(f"{self._interface} gives no monitor interface ({error.strerror}); listen to it without "
+            raise SnifferError(f"{self._interface} cannot go into monitor mode ({error.strerror}); capture without "
                                "--monitor, or use a radio that has monitor mode") from None
         return name
 

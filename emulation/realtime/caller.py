@@ -42,7 +42,7 @@ class RealTimeWorld:
     def check(self, scenario: Scenario) -> None:
         hosts = len(scenario.names)
         if hosts > addresses.MAX_HOSTS:
-            raise WorldError(f"{hosts} hosts: 10.0.0.0/8 has addresses for {addresses.MAX_HOSTS}; take fewer")
+            raise WorldError(f"{hosts} hosts: 10.0.0.0/8 has addresses for {addresses.MAX_HOSTS}; use fewer")
         wanted = hosts * FILES_PER_HOST + FILES
         if (allowed := kernel.allow_files(wanted)) < wanted:
             room = max((allowed - FILES) // FILES_PER_HOST, 0)

@@ -2,7 +2,7 @@
 
 While an action runs, now() is the time for which it was asked, not the time at which it came to
 run: frames that follow one another on the air keep their exact distances however late the process
-is, and lateness does not add up. How late each action was is told, so that a run can be judged.
+is, and lateness does not add up. It reports how late each action was, so that a run can be judged.
 Between actions now() is what the clock said last. It never goes back.
 """
 from __future__ import annotations

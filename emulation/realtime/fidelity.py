@@ -100,12 +100,12 @@ def lost_inside(name: str, words: memoryview[int], lives: int, dropped: int) -> 
     """What a host's node and the medium ought to have had from each other and had not, in sentences. `dropped`: by the
     host's full sockets, which is judged elsewhere. A life that is cut short leaves a few uncounted."""
     said = []
-    for there, here, ways in ((REACHED, HEARD, "came to {}'s interface did not come to its node"),
+    for there, here, ways in ((REACHED, HEARD, "reached {}'s interface did not reach its node"),
                               (CALLED, TAKEN, "{}'s node sent to all did not leave its interface")):
         lost = words[there] - words[here] - (dropped if there == REACHED else 0)
         if lost > lives * LOST_INSIDE[0] + LOST_INSIDE[1] * words[there]:
-            said.append(f"{lost} of {words[there]} datagrams that {ways.format(name)}: something at the host takes them, a "
-                        "firewall, a bridge or a queueing discipline perhaps")
+            said.append(f"{lost} of {words[there]} datagrams that {ways.format(name)}: something at the host drops them, "
+                        "perhaps a firewall, a bridge or a queueing discipline")
     return said
 
 

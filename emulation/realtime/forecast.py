@@ -38,8 +38,8 @@ class Forecast(NamedTuple):
     def __str__(self) -> str:
         text = f"expected load: about {self.processors:.1f} of {self.available} cores"
         if self.medium > ENOUGH:
-            return f"{text}, {self.medium:.1f} of one by the medium: more than it can do in time"
-        return f"{text}: more than this machine can do in time" if self.too_much else text
+            return f"{text}, {self.medium:.1f} of one core by the medium: more than it can handle in time"
+        return f"{text}: more than this machine can handle in time" if self.too_much else text
 
 
 def forecast(scenario: Scenario, movement: Movement, speed: float | None = None) -> Forecast:

@@ -1,7 +1,7 @@
 """What befalls the interfaces of hosts from within: programs and people at a host may do with them what they like.
 
 The medium follows what a radio would do, so that who is in range of whom stays the truth; what the kernel takes from an
-interface that goes down is given back when it is up again; and all of it is told in sentences.
+interface that goes down it gets back when it is up again; and every change is reported in a sentence.
 """
 from __future__ import annotations
 
@@ -64,15 +64,15 @@ class Interfaces:
             if change.what in ("link", "gone", "missed"):
                 self._link(host, watch.link)
             elif change.what == "other":
-                self._say(host, f"host {host} got another interface {change.value} at {self._at()}: what passes there is "
-                          "in no record")
+                self._say(host, f"host {host} got another interface {change.value} at {self._at()}: its traffic is "
+                          "not recorded")
             elif change.what == "address":
                 self._taken(host, change.value)
             elif change.what == "qdisc" and change.value is not None:
-                self._say(host, f"{name} got the queueing discipline {change.value} at {self._at()}: what that drops or "
-                          "delays is in no record")
+                self._say(host, f"{name} got the queueing discipline {change.value} at {self._at()}: what it drops or "
+                          "delays is not recorded")
             elif change.what == "refused":
-                self._say(host, f"{name} could not be given all addresses of the plan at {self._at()} ({os.strerror(change.value)})")
+                self._say(host, f"{name} could not get all its planned addresses at {self._at()} ({os.strerror(change.value)})")
         self._look_for_addresses(host)
 
     def started(self, host: int) -> None:
@@ -137,8 +137,8 @@ class Interfaces:
     def _up(self, host: int) -> None:
         """On again: the kernel has taken its IPv6 addresses, and the neighbors that were known for ever."""
         story = self._stories[host]
-        self._say(host, f"{self._name(host)} was down from {story.down:.2f} to {self._now():.2f} s; then it was given "
-                  "back its addresses, but no further routes")
+        self._say(host, f"{self._name(host)} was down from {story.down:.2f} to {self._now():.2f} s; then it got back "
+                  "its addresses, but no other routes")
         story.down = None
         self._give_back(host)
         self._record(host, "plug", "up")
@@ -170,7 +170,7 @@ class Interfaces:
                 if other != host and story.link is not None and story.link.station == station]
         if same:
             self._wrong.append(f"{name} took the Ethernet address of host {same[0]}, {named}, at {self._at()}: frames to it "
-                               "went to one of the two alone")
+                               "reached only one of the two")
         elif self._plan.fabric.switches:
             self._wrong.append(f"{name} got the Ethernet address {named} at {self._at()}, which the medium does not know")
         else:

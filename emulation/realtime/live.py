@@ -33,7 +33,7 @@ class LiveRun:
             manifest = path / "manifest.json"
             if not manifest.is_file():
                 raise NotLive(f"{path}: not a run directory; give the one that `roamcast run` made") from None
-            raise NotLive(f"{path}: no live run in a real-time world; its hosts exist only while it "
+            raise NotLive(f"{path}: no live run in a real-time world; hosts exist only while a run "
                           "lasts") from None
         self._check()
 
@@ -48,12 +48,12 @@ class LiveRun:
             time.sleep(0.05)
 
     def _over(self) -> NotLive:
-        return NotLive(f"{self.path}: the run is over; its hosts are there only while it lasts")
+        return NotLive(f"{self.path}: the run is over, and its hosts are gone with it")
 
     def enter(self, host: int) -> None:
         """Move this process into a host's network, its children into the run's processes. Raises NotLive."""
         if self._spaces[host] < 0:
-            raise NotLive(f"host {host} of {self.path} is a real device behind an interface; go to it")
+            raise NotLive(f"host {host} of {self.path} is a real device behind an interface; log in there")
         kinds = [(kernel.CLONE_NEWPID, f"/proc/{self._pid}/ns/pid"),
                  (kernel.CLONE_NEWNET, f"/proc/{self._pid}/fd/{self._spaces[host]}")]
         user = f"/proc/{self._pid}/ns/user"
@@ -68,7 +68,7 @@ class LiveRun:
             raise self._over() from None
         except OSError as error:
             self._check_for(ENDING)  # one that is ending lets nobody in, and is there for a moment still
-            raise NotLive(f"host {host} of {self.path} cannot be entered ({error.strerror}); do it as the "
+            raise NotLive(f"host {host} of {self.path} cannot be entered ({error.strerror}); run this as the "
                           "user who started the run") from None
 
     def execute(self, host: int, command: list[str], variables: dict[str, str]) -> int:

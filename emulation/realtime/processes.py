@@ -36,8 +36,8 @@ def fork(job: Callable[[Channel], None], keep: Iterable[int] = ()) -> tuple[int,
     try:
         pid = os.fork()
     except OSError as error:
-        raise Failed(f"no further process can be started ({error.strerror}); raise the limit (ulimit -u, or as "
-                     "root sysctl kernel.pid_max), or take fewer hosts") from None
+        raise Failed(f"cannot start another process ({error.strerror}); raise the limit (ulimit -u, or as "
+                     "root sysctl kernel.pid_max), or use fewer hosts") from None
     if pid:
         there.close()
         return pid, here
@@ -135,8 +135,8 @@ class Hosts:
         if answer and key in answer:
             return answer
         reason = (answer or {}).get("failed") or (
-            f"it said nothing for {PATIENCE:g} s" if answer == {} else "its process ended")
-        raise Failed(f"host {host.number} cannot be made: {reason}")
+            f"it did not answer for {PATIENCE:g} s" if answer == {} else "its process ended")
+        raise Failed(f"host {host.number} cannot be created: {reason}")
 
     def prepare(self, late: set[int]) -> None:
         """Have the nodes of all hosts ready to begin; where there is none yet, the process ends."""
@@ -272,7 +272,7 @@ class Hosts:
         now, patience = self._now(), self._plan.scenario.run.fidelity.stall
         for host in self.all:
             if host.leaving is not None and now - host.told > patience:
-                self.disturbances.append(f"host {host.number}'s node was told to stop at {host.told:.1f} s and had not at "
+                self.disturbances.append(f"host {host.number}'s node was asked to stop at {host.told:.1f} s and still ran at "
                                          "the end")
             tally = self._plan.nodes[host.number]
             last = max(host.since, tally.words[SEEN] * 1e-9, tally.words[THAWED] * 1e-9) + COUNT

@@ -240,7 +240,7 @@ class Supervisor:
             has_node = self._plan.scenario.hosts.runs_node(host.number)
             if has_node and host.space >= 0 and host.epoch and tally.worst <= stall and not host.frozen:
                 said += fidelity.lost_inside(f"host {host.number}", tally.words, host.epoch, dropped[host.number])
-        return fidelity.few(said, "hosts lost datagrams so", fidelity.MOST_TOLD)
+        return fidelity.few(said, "hosts lost datagrams, too", fidelity.MOST_TOLD)
 
     def _refused(self) -> list[str]:
         """Datagrams that kernels did not take of nodes whose interfaces were up, in a sentence."""
@@ -249,8 +249,8 @@ class Supervisor:
         if not refused:
             return []
         some = ", ".join(map(str, list(refused)[:MOST_HOSTS])) + (", ..." if len(refused) > MOST_HOSTS else "")
-        return [f"kernels did not take {sum(refused.values())} datagrams of the nodes of hosts {some} (a full table of "
-                "neighbors or queue, a firewall; hosts.log has the first of each): they count as sent"]
+        return [f"kernels refused {sum(refused.values())} datagrams from the nodes of hosts {some} (a full table of "
+                "neighbors, a full queue or a firewall; hosts.log has the first of each): they count as sent"]
 
     def _measured(self, report: dict[str, Any]) -> dict[str, Any]:
         """The manifest's table fidelity but for the judgement."""
@@ -285,10 +285,10 @@ def clocks_said(before: tuple[float, float], after: tuple[float, float], devices
     said = []
     if slept > SLEPT:
         said.append(f"the machine slept for {slept:.1f} s during the run, which paused"
-                    + (": the real devices did not" if devices else ""))
+                    + ("; the real devices did not" if devices else ""))
     if abs(step) > STEP:
-        said.append(f"the machine's wall clock was set by {step:+.1f} s during the run; times of the records do not depend "
-                    "on it, those that other programs took do")
+        said.append(f"the machine's wall clock was set by {step:+.1f} s during the run; the records do not depend on it, but "
+                    "times that other programs noted do")
     return said
 
 

@@ -46,18 +46,18 @@ def _read(lines: Iterable[str]) -> dict[str, dict[str, Any]]:
             except OverlayError:
                 raise
             except (ValueError, KeyError, TypeError, RecursionError):
-                raise OverlayError(f"line {number}: no JSON object with key and parameters: {line[:60]!r}") from None
+                raise OverlayError(f"line {number}: not a JSON object with key and parameters: {line[:60]!r}") from None
             if more := [name for name in given if name not in ("key", "parameters")]:
-                raise OverlayError(f"line {number}: found {more[0][:60]!r} beside key and parameters; what a run is given stands "
-                                   "in parameters")
+                raise OverlayError(f"line {number}: found {more[0][:60]!r} beside key and parameters; put what a run takes into "
+                                   "parameters")
             if not isinstance(key, str) or not _KEY.fullmatch(key):
-                raise OverlayError(f"line {number}: key: found {str(key)[:60]!r}; the name of a file without a folder: up "
-                                   "to 100 letters, digits, _, . and -")
+                raise OverlayError(f"line {number}: key: found {str(key)[:60]!r}; give a file name without a folder: up to "
+                                   "100 letters, digits, _, . and -")
             if key in found:
-                raise OverlayError(f"line {number}: key: found {key!r} again; one for each run, as it names the result")
+                raise OverlayError(f"line {number}: key: found {key!r} again; give each run its own, which names the result")
             found[key] = values
     except UnicodeDecodeError:
-        raise OverlayError(f"line {number + 1}: not text in UTF-8; give a line of JSON a run") from None
+        raise OverlayError(f"line {number + 1}: not UTF-8 text; give one line of JSON per run") from None
     return found
 
 
@@ -66,6 +66,6 @@ def _once(number: int, pairs: list[tuple[str, object]]) -> dict[str, Any]:
     found: dict[str, object] = {}
     for name, value in pairs:
         if name in found:
-            raise OverlayError(f"line {number}: found {name[:60]!r} twice; one of them")
+            raise OverlayError(f"line {number}: found {name[:60]!r} twice; give it once")
         found[name] = value
     return found

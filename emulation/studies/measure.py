@@ -24,7 +24,7 @@ class MeasureError(Exception):
 def only_sim(world: str) -> None:
     """Raises MeasureError for another world."""
     if world != "sim":
-        raise MeasureError(f'run.world: found "{world}"; measure is for "sim"')
+        raise MeasureError(f'run.world: found "{world}"; measure takes "sim"')
 
 
 class Measure:
@@ -68,8 +68,8 @@ def tables_of(values: dict[str, Any]) -> dict[str, Any]:
         for section in sections:
             table = table.setdefault(section, {})
             if not isinstance(table, dict):
-                raise MeasureError(f"{key}: found beside {section!r}, which is its table; give one of them")
+                raise MeasureError(f"{key}: {section!r} is also given as a value; give one of them")
         if last in table:
-            raise MeasureError(f"{key}: found beside keys that it is the table of; give one of them")
+            raise MeasureError(f"{key}: also given as a table; give one of them")
         table[last] = value
     return tables

@@ -38,7 +38,7 @@ def reproduce(evaluation: Evaluation, out: Path, figures: Iterable[Figure] = (),
     evaluation's. `report(done, of)` hears of the runs. Raises AnalysisError, one line."""
     chosen = _chosen(evaluation, figures)
     if not 1 <= seeds <= MOST_SEEDS:
-        raise AnalysisError(f"seeds: found {seeds}; from 1 to {MOST_SEEDS}, and 2 at least for confidence intervals")
+        raise AnalysisError(f"seeds: found {seeds}; give 1 to {MOST_SEEDS}, at least 2 for confidence intervals")
     common = evaluation.readings | (readings or {})
     if common.keys() != evaluation.readings.keys():
         raise AnalysisError(f"{', '.join(common.keys() - evaluation.readings.keys())}: {evaluation.name} does not leave it open")
@@ -46,7 +46,7 @@ def reproduce(evaluation: Evaluation, out: Path, figures: Iterable[Figure] = (),
         with _alone(evaluation, out) as folder:
             return _reproduce(evaluation, out, folder, chosen, seeds, common, report)
     except OSError as error:
-        raise AnalysisError(f"{error.filename or out}: cannot be written: {error.strerror}; what is done is kept") from None
+        raise AnalysisError(f"{error.filename or out}: cannot be written: {error.strerror}; finished runs are kept") from None
 
 
 @contextmanager
@@ -58,12 +58,12 @@ def _alone(evaluation: Evaluation, out: Path) -> Iterator[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         file = (out / "evaluation").open("a+", encoding="utf-8")
     except OSError as error:
-        raise AnalysisError(f"{error.filename}: cannot be made: {error.strerror}; give another --out") from None
+        raise AnalysisError(f"{error.filename}: cannot be created: {error.strerror}; give another --out") from None
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise AnalysisError(f"{out}: another `roamcast reproduce` works there; wait for its end, or give "
+            raise AnalysisError(f"{out}: another `roamcast reproduce` works there; wait until it ends, or give "
                                 "another --out") from None
         except OSError:  # a file system that has no locks
             pass

@@ -31,10 +31,10 @@ def read(path: Path) -> dict[str, Any]:
     """A run's result. FileNotFoundError; Damaged when the file is not whole, or is another run's."""
     head, _, body = path.read_text(encoding="utf-8", errors="replace").partition("\n")
     if head != f"{MAGIC} {hashlib.sha256(body.removesuffix(chr(10)).encode()).hexdigest()}":
-        raise Damaged(f"{path.name}: its digest does not fit")
+        raise Damaged(f"{path.name}: its digest does not match")
     result = json.loads(body)
     if not isinstance(result, dict) or result.get("key", path.stem) != path.stem:
-        raise Damaged(f"{path.name}: is not the result of this run")
+        raise Damaged(f"{path.name}: not the result of this run")
     return result
 
 

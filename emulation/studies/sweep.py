@@ -53,4 +53,4 @@ def sweep(evaluation: Evaluation, todo: list[Given], folder: Path, report: Calla
     try:
         work(batches(todo, evaluation.expense), folder, lambda done: report(done, len(todo)))
     except CannotGoOn as error:
-        raise AnalysisError(f"{error}; what is done is kept, start again to go on") from None
+        raise AnalysisError(f"{error}; finished runs are kept; start again to continue") from None

@@ -62,8 +62,8 @@ class _Reader:
         try:
             keep(result)
         except (LookupError, TypeError, AttributeError) as error:
-            self._lacking(key, given, f"its file is of another version of the code and lacks {error}; remove "
-                                      f"{self.folder / key}.json to have it done again")
+            self._lacking(key, given, f"its file is from another version of the code and lacks {error}; remove "
+                                      f"{self.folder / key}.json to run it again")
 
     def _read(self, key: str, given: Given) -> Result | None:
         tables = self.tables

@@ -195,7 +195,7 @@ def test_a_life_that_heard_nobody_and_whose_clock_cannot_be_believed_is_left_out
     assert found.clocks.keys() == {(0, 1), (1, 1)} and found.clocks == align({n: lives[n] for n in found.clocks}).clocks
     if until == 600.0:
         assert found.left_out.keys() == {(2, 7)}
-        assert re.match(rf"it exchanged nothing with the others, and {says}|it exchanged nothing .*{says}", found.left_out[2, 7])
+        assert re.match(rf"it exchanged no datagram with the others, and {says}|it exchanged no datagram .*{says}", found.left_out[2, 7])
 
 
 def test_it_is_no_matter_which_life_is_the_longest():
@@ -243,5 +243,5 @@ def test_no_wall_clock_puts_a_life_where_another_of_its_node_is():
     lives[0, 2] = Life(first=0.0, last=50.0, walls=[WALL_CLOCK + 10.0] * 2)
     found = align(lives)
     assert found.clocks.keys() == {(0, 1), (1, 1)}
-    assert found.left_out == {(0, 2): "it exchanged nothing with the others, and by its wall clock it ran when another life of its "
-                                      "node did"}
+    assert found.left_out == {(0, 2): "it exchanged no datagram with the others, and its wall clock puts it at the time of another life of its "
+                                      "node"}

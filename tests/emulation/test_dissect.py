@@ -162,7 +162,7 @@ def test_a_capture_that_ends_within_a_frame_shows_the_others_and_says_so(tmp_pat
 
 def test_a_capture_without_a_frame_is_told(tmp_path):
     (tmp_path / "air.pcap").write_bytes(file_header(ETHERNET))
-    with pytest.raises(ValueError, match="a capture without a frame"):
+    with pytest.raises(ValueError, match="a capture without frames"):
         list(dissect.lines(tmp_path / "air.pcap"))
 
 

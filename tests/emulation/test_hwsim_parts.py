@@ -244,7 +244,7 @@ def test_frames_of_other_worlds_stay_as_they_are(tmp_path):
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make a network namespace")
 def test_a_radio_that_never_joins_is_told():
     said = elsewhere(lambda: radio.await_carrier("lo", 0.1))  # down, as it is in a new namespace
-    assert said.startswith("NotJoined: its radio lo has not joined the ad hoc network in 0.1 s") and "netns" in said
+    assert said.startswith("NotJoined: its radio lo did not join the ad hoc network in 0.1 s") and "netns" in said
     radio.await_carrier("lo", 0.1)
 
 
@@ -273,8 +273,8 @@ def started(tmp_path: Path, modprobe: str | None) -> subprocess.CompletedProcess
 @pytest.mark.parametrize(("modprobe", "sign"), [
     (None, "there is no modprobe; install kmod"),
     ("#!/bin/sh\necho 'modprobe: FATAL: Module mac80211_hwsim not found.' >&2\nexit 1\n",
-     f"this kernel ({os.uname().release}) gives no mac80211_hwsim (FATAL: Module mac80211_hwsim not found."),
-    ("#!/bin/sh\nexit 0\n", "is loaded and does not answer"),
+     f"this kernel ({os.uname().release}) has no mac80211_hwsim (FATAL: Module mac80211_hwsim not found."),
+    ("#!/bin/sh\nexit 0\n", "is loaded but does not answer"),
 ])
 def test_a_kernel_without_the_module_is_one_sentence_that_names_netns(tmp_path, modprobe, sign):
     done = started(tmp_path, modprobe)

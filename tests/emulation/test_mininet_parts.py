@@ -149,7 +149,7 @@ def test_a_mininet_wifi_that_cannot_be_loaded_is_told():
         here.send(b"{}")
         subprocess.run([sys.executable, str(network.DRIVER), str(there.fileno())], pass_fds=[there.fileno()], timeout=PATIENCE)
         said = json.loads(here.recv(4096))["failed"]
-    assert "installed and cannot be loaded (No module named 'mininet')" in said and "docs/worlds.md" in said
+    assert "installed but cannot be loaded (No module named 'mininet')" in said and "docs/worlds.md" in said
 
 
 def test_one_run_at_a_time(monkeypatch, tmp_path):
@@ -189,7 +189,7 @@ def test_a_station_that_never_joins_is_told(monkeypatch):
         os.close(tap)
 
     said = elsewhere(job)
-    assert said.startswith("NotJoined: its radio wlan0 has not joined the ad hoc network in 0.1 s") and "netns" in said
+    assert said.startswith("NotJoined: its radio wlan0 did not join the ad hoc network in 0.1 s") and "netns" in said
 
 
 # ---- the adapter, with stations on a wire --------------------------------------------------------

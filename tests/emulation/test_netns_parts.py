@@ -124,7 +124,7 @@ def test_datagrams_that_a_host_takes_are_counted():
     words[fidelity.HEARD], words[fidelity.TAKEN] = 500, 100
     assert fidelity.lost_inside("host 3", words, 1, 500)[0].startswith("200 of 300 datagrams that host 3's node sent")
     came, sent = fidelity.lost_inside("host 3", words, 1, 0)
-    assert came.startswith("500 of 1000 datagrams that came to host 3's interface did not come to its node")
+    assert came.startswith("500 of 1000 datagrams that reached host 3's interface did not reach its node")
 
 
 def test_a_clock_that_was_set_and_a_machine_that_slept_are_told():
@@ -132,7 +132,7 @@ def test_a_clock_that_was_set_and_a_machine_that_slept_are_told():
     assert clocks_said((100.0, 3.0), (130.0, 33.0), devices=False) == [
         "the machine slept for 30.0 s during the run, which paused"]
     slept, stepped = clocks_said((100.0, 3.0), (127.5, 33.0), devices=True)
-    assert slept.endswith(": the real devices did not") and "was set by -2.5 s" in stepped
+    assert slept.endswith("; the real devices did not") and "was set by -2.5 s" in stepped
 
 
 def test_judgement_names_what_is_past_its_limit():

@@ -50,7 +50,7 @@ def test_nothing_is_written_through_a_link_that_took_the_files_place(tmp_path):
     (tmp_path / "0.jsonl").unlink()
     (tmp_path / "0.jsonl").symlink_to("victim")
     writer.record("n")
-    with pytest.raises(OSError, match="a symbolic link took its place"):
+    with pytest.raises(OSError, match="replaced by a symbolic link"):
         writer.flush()
     with pytest.raises(FileExistsError):
         records.AppendOnly(tmp_path / "0.jsonl")

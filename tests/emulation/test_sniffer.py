@@ -123,7 +123,7 @@ def test_frames_of_another_kind_end_the_capture(tmp_path):
         fcntl.ioctl(tap, TUNSETLINK, RADIOTAP)
         subprocess.run(["ip", "link", "set", addresses.INTERFACE, "up"], check=True)
         follower.join()
-        assert said and said[0].startswith("wlan0 has frames of another kind now"), said
+        assert said and said[0].startswith("wlan0 now carries frames of another kind"), said
         assert seen(tmp_path / "two.pcap") == [1]
 
     assert elsewhere(job) == ""
@@ -135,7 +135,7 @@ def test_what_cannot_be_listened_to_is_one_sentence(tmp_path):
     assert not (tmp_path / "none.pcap").exists()
     with pytest.raises(SnifferError, match="^there is no interface nothing0"), Monitor("nothing0"):
         pass
-    with pytest.raises(SnifferError, match="^lo gives no monitor interface .*without --monitor"), Monitor("lo"):
+    with pytest.raises(SnifferError, match="^lo cannot go into monitor mode .*without --monitor"), Monitor("lo"):
         pass
 
 

@@ -14,15 +14,15 @@ from tests.cli.command import ENVIRONMENT, roamcast
 
 
 @pytest.mark.parametrize("line, said", [
-    (b"hello", "line 2: no JSON object with key and parameters: 'hello"),
-    (b"[1, 2]", "line 2: no JSON object"),
-    (b'{"parameters": {}}', "line 2: no JSON object"),
-    (b'{"key": "b", "parameters": 3}', "line 2: no JSON object"),
-    (b"[" * 100_000, "line 2: no JSON object"),
-    (b'{"key": "b", "parameters": {"rate": ' + b"[" * 5000 + b"]" * 5000 + b"}}", "line 2: no JSON object"),
-    (b'{"key": "b", "parameters": {"rate": ' + b"9" * 5000 + b"}}", "line 2: no JSON object"),
-    (b"\xff\xfe\x00", "not text in UTF-8"),
-    *((f'{{"key": {key}, "parameters": {{}}}}'.encode(), "line 2: key: found .* the name of a file without a folder") for key in (
+    (b"hello", "line 2: not a JSON object with key and parameters: 'hello"),
+    (b"[1, 2]", "line 2: not a JSON object"),
+    (b'{"parameters": {}}', "line 2: not a JSON object"),
+    (b'{"key": "b", "parameters": 3}', "line 2: not a JSON object"),
+    (b"[" * 100_000, "line 2: not a JSON object"),
+    (b'{"key": "b", "parameters": {"rate": ' + b"[" * 5000 + b"]" * 5000 + b"}}", "line 2: not a JSON object"),
+    (b'{"key": "b", "parameters": {"rate": ' + b"9" * 5000 + b"}}", "line 2: not a JSON object"),
+    (b"\xff\xfe\x00", "not UTF-8 text"),
+    *((f'{{"key": {key}, "parameters": {{}}}}'.encode(), "line 2: key: found .* give a file name without a folder") for key in (
         '"../out"', '"/etc/passwd"', '"a/b"', '""', '"."', '".."', '"a\\u0000b"', '"a\\nended b"', '"\\ud800"', "[1]", "1", "null",
         '"' + 300 * "k" + '"')),
     (b'{"key": "b", "parameters": {"rate": 1, "rate": 2}}', "line 2: found 'rate' twice"),
@@ -72,8 +72,8 @@ def test_a_batch_hands_the_notes_on_scenarios_on(tmp_path):
 def test_each_run_of_a_batch_says_what_was_wrong_with_it(tmp_path):
     """Keys that shut each other out, and a world that is not measured, among them."""
     whole = '"run.duration": 20, "hosts.count": 3, "mobility.area": [100, 100]'
-    bad = [('"hosts": 3, "hosts.count": 2', "hosts.count: found beside 'hosts'"),
-           ('"hosts.count.x": 2, ' + whole, "hosts.count: found beside keys"),
+    bad = [('"hosts": 3, "hosts.count": 2', "hosts.count: 'hosts' is also given as a value"),
+           ('"hosts.count.x": 2, ' + whole, "hosts.count: also given as a table"),
            (whole + ', "run.world": "netns"', 'run.world: found "netns"; measure is for "sim"'),
            (whole + ', "run.seed": NaN', "run.seed: found NaN; a whole number"),
            (whole.replace("20", "1e18"), "run.duration: found 1e+18")]
@@ -89,7 +89,7 @@ def test_each_run_of_a_batch_says_what_was_wrong_with_it(tmp_path):
 def test_files_and_folders_that_will_not_do_are_one_line(tmp_path, command):
     (tmp_path / "file").write_bytes(b"\xff\xfe")
     for given, out, said in (("gone", "out", "gone: No such file"), (".", "out", ".: Is a directory"),
-                             ("file", "out", "file: line 1: not text in UTF-8"), ("-", "file/out", "file/out: Not a directory")):
+                             ("file", "out", "file: line 1: not UTF-8 text"), ("-", "file/out", "file/out: Not a directory")):
         done = roamcast(*command.split(), "--batch", given, "--out", out, cwd=tmp_path, stdin=subprocess.DEVNULL)
         assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith(f"roamcast: {said}"), done.stderr
         assert len(done.stderr.splitlines()) == 1

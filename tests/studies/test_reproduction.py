@@ -220,7 +220,7 @@ def test_where_results_cannot_be_written_the_sweep_ends_with_a_line(tmp_path, mo
     for one in sweep.runs(SMALL_ONE, TINY, 1, SMALL_ONE.readings):
         (tmp_path / "results" / f"{results.key(one)}.json").mkdir()
     monkeypatch.setattr(results, "missing", lambda folder, runs: (list(runs), 0, 0))
-    with pytest.raises(AnalysisError, match=r"\.json: it is a folder; .*; what is done is kept, start again"):
+    with pytest.raises(AnalysisError, match=r"\.json: it is a folder; .*; finished runs are kept; start again"):
         reproduce(SMALL_ONE, tmp_path, (14,), seeds=1)
     assert all(path.is_dir() for path in (tmp_path / "results").iterdir()) and not multiprocessing.active_children()
 
@@ -265,7 +265,7 @@ def test_a_result_of_another_version_of_the_code_is_a_missing_point_that_says_so
     for given in sweep.runs(SMALL_ONE, TINY, 1, SMALL_ONE.readings):
         results.keep(tmp_path / f"{results.key(given)}.json", {"parameters": given, "cpu": 0.0, "code": "old"})
     found = tables.build(SMALL_ONE, TINY, 1, SMALL_ONE.readings, tmp_path)
-    assert found.missing and all("is of another version of the code and lacks" in line for line in found.missing)
+    assert found.missing and all("is from another version of the code and lacks" in line for line in found.missing)
     assert math.isnan(found.at("14a", "informed", 3).mean)
 
 
@@ -411,7 +411,7 @@ def test_figures_and_seeds_that_are_not_there_are_told(tmp_path):
     with pytest.raises(AnalysisError, match="figure fourteen: section V has 12 to 29"):
         reproduce(DYNAMIC_TOPOLOGY, tmp_path, ("fourteen",))
     for seeds in (0, -1, 10**9):
-        with pytest.raises(AnalysisError, match=f"seeds: found {seeds}; from 1 to 1000"):
+        with pytest.raises(AnalysisError, match=f"seeds: found {seeds}; give 1 to 1000"):
             reproduce(DYNAMIC_TOPOLOGY, tmp_path, (14,), seeds=seeds)
     assert not list(tmp_path.iterdir())
 

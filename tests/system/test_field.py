@@ -174,13 +174,13 @@ START = '{"t":0.0,"node":%d,"kind":"node_started","epoch":%d,"version":"1"}\n'
 
 
 @pytest.mark.parametrize(("make", "says"), [
-    (lambda f: files(f, a=START % (1, 5), b=START % (1, 6)), "of node 1, and so is"),
+    (lambda f: files(f, a=START % (1, 5), b=START % (1, 6)), "of node 1, and so has"),
     (lambda f: files(f, a=START % (70000, 5)), "ids up to 9999"),
     (lambda f: files(f, a="nonsense\n"), "no record of a node"),
-    (lambda f: files(f, a='{"t":0.0,"node":1,"kind":"node_stopped","epoch":5}\n'), "no life of a node"),
+    (lambda f: files(f, a='{"t":0.0,"node":1,"kind":"node_stopped","epoch":5}\n'), "no record of a life"),
     (lambda f: None, "no records in this folder"),
-    (lambda f: os.mkfifo(f / "a.jsonl"), "a.jsonl: no ordinary file"),
-    (lambda f: (files(f, a=START % (1, 5)), (f / "a.jsonl.1").mkdir()), "a.jsonl.1: no ordinary file"),
+    (lambda f: os.mkfifo(f / "a.jsonl"), "a.jsonl: not a regular file"),
+    (lambda f: (files(f, a=START % (1, 5)), (f / "a.jsonl.1").mkdir()), "a.jsonl.1: not a regular file"),
 ])
 def test_files_that_cannot_be_put_together_are_one_sentence(tmp_path, make, says):
     (tmp_path / "in").mkdir()
@@ -201,7 +201,7 @@ def test_damaged_lines_and_torn_ends_are_left_out_and_said(tmp_path):
     done = subprocess.run([sys.executable, "-P", "-m", "cli", "collect", tmp_path / "0.jsonl", "--out", tmp_path / "run"],
                           env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "5 lines of node 0 left out: no records, or values that cannot be" in done.stdout
+    assert "5 lines of node 0 left out: not records, or with impossible values" in done.stdout
     assert "1 line of node 0 left out: cut short" in done.stdout
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert manifest["world"] == "field" and manifest["started"] == "2023-11-14T22:13:18+00:00"
@@ -209,7 +209,7 @@ def test_damaged_lines_and_torn_ends_are_left_out_and_said(tmp_path):
     assert manifest["nodes"] == [0] and manifest["left_out"] == []
     assert manifest["notes"] == [line.strip() for line in done.stdout.splitlines()
                                  if "left out" in line or "the records cover 1.5 s" in line or "settings were not given" in line]
-    assert "none is counted" in manifest["notes"][0]
+    assert "none counts" in manifest["notes"][0]
 
 
 # ---- files as a card may have them
@@ -258,7 +258,7 @@ def test_a_host_without_a_clock_that_heard_nobody_is_named_and_left_out(tmp_path
         found = collect([cards], run, NodeConfig())
         manifest = json.loads((run / "manifest.json").read_text())
         assert [(one["node"], one["epoch"]) for one in manifest["left_out"]] == [(2, 100)]
-        assert any(note.startswith("node 2, life 100 is left out: it exchanged nothing") for note in manifest["notes"])
+        assert any(note.startswith("node 2, life 100 is left out: it exchanged no datagram") for note in manifest["notes"])
         assert found.nodes == manifest["nodes"] == [0, 1] and written(run).keys() == {0, 1}
         assert found.duration == pytest.approx(75.0, abs=0.1)
 
@@ -322,7 +322,7 @@ def test_a_disk_that_was_full_for_hours_makes_no_record_wrong(tmp_path):
     life += [record(9000, 0, "records_lost", records=700), record(8999.5, 0, "clock", wall=WALK + 8999.5)]
     life += [record(9001 + k, 0, "clock", wall=WALK + 9001 + k) for k in range(12)]
     found = collect([write(tmp_path / "in", n0=life)], tmp_path / "run", NodeConfig())
-    assert found.duration == 9012.0 and found.notes == ["node 0: 700 records could not be written; what it said there is not known"]
+    assert found.duration == 9012.0 and found.notes == ["node 0: 700 records could not be written; what they said is unknown"]
 
 
 def interleaved(apart: float) -> list[dict]:
@@ -336,13 +336,13 @@ def test_lives_that_two_nodes_wrote_into_one_file_are_noticed_and_left_out(tmp_p
     cards = write(tmp_path / "in", n0=a_life(0, 1), n1=a_life(1, 0), n2=interleaved(apart))
     found = collect([cards], tmp_path / "run", NodeConfig())
     assert found.nodes == [0, 1] and found.lives_left_out.keys() == {(2, 100), (2, 101)}
-    assert "node 2, life 100 is left out: its records and those of another life are mixed in one file" in found.notes
+    assert "node 2, life 100 is left out: its file mixes its records with those of another life" in found.notes
     with pytest.raises(CollectError, match="two nodes wrote it at once"):
         collect([write(tmp_path / "alone", n2=interleaved(apart))], tmp_path / "none", NodeConfig())
 
 
 def test_records_of_two_nodes_in_one_file_are_refused(tmp_path):
-    with pytest.raises(CollectError, match="records of the nodes 0 and 1 in one file"):
+    with pytest.raises(CollectError, match="mixes records of nodes 0 and 1"):
         collect([write(tmp_path / "in", n0=a_life(0, 1) + a_life(1, 0))], tmp_path / "run", NodeConfig())
 
 
@@ -350,7 +350,7 @@ def test_a_piece_that_is_given_for_the_whole_is_refused(tmp_path):
     cards = write(tmp_path / "in", n0=a_life(0, 1), n1=a_life(1, 0))
     (cards / "1.jsonl").rename(cards / "1.jsonl.1")
     (cards / "1.jsonl").touch()
-    with pytest.raises(CollectError, match="a piece of the records in .*1.jsonl; give that file"):
+    with pytest.raises(CollectError, match="a piece of .*1.jsonl; give .*1.jsonl, which brings its pieces along"):
         collect([cards / "0.jsonl", cards / "1.jsonl.1"], tmp_path / "run", NodeConfig())
     assert collect([cards / "0.jsonl", cards / "1.jsonl"], tmp_path / "run", NodeConfig()).nodes == [0, 1]
 
@@ -361,7 +361,7 @@ def test_folders_in_a_folder_of_records_are_named_and_not_what_comes_out(tmp_pat
     (cards / "roam-2" / "2.jsonl").write_bytes((cards / "1.jsonl").read_bytes())
     (cards / "pictures").mkdir()
     assert collect([cards], cards / "run", NodeConfig()).notes == [
-        f"{cards}: not read, folders in it that hold records: roam-2; give each of them, too"]
+        f"{cards}: its subfolders with records were not read: roam-2; give them too"]
 
 
 def test_what_finds_no_room_leaves_nothing_that_looks_like_a_run(tmp_path):
@@ -385,10 +385,10 @@ def test_what_is_not_read_or_not_there_is_said(tmp_path):
     (cards / "0.jsonl").write_bytes((cards / "0.jsonl").read_bytes().replace(b'"kind":"node_stopped"', b'"kind":"new_kind"'))
     found = collect([cards], tmp_path / "run", NodeConfig())
     assert found.notes == [
-        "node 0: its oldest records are gone, its disk budget had no room for them; what it did then is not known",
-        "node 0: 0.jsonl.3 not found among the pieces of its records; what it did then is not known",
-        "node 0: 1 record of another version of Roamcast (new_kind): what this one does not know of that is passed over",
-        f"{cards}: not read, because no NAME.jsonl and no piece of one: 2.jsonl.1"]
+        "node 0: its oldest records were removed to keep within its disk limit; what it did then is unknown",
+        "node 0: 0.jsonl.3 missing among the pieces of its records; what it did then is unknown",
+        "node 0: 1 record from another version of Roamcast (new_kind): what this version does not know is ignored",
+        f"{cards}: not read, because neither NAME.jsonl nor a piece of one: 2.jsonl.1"]
 
 
 def test_records_that_were_cut_in_the_middle_end_there_and_it_is_said(tmp_path):
@@ -414,13 +414,13 @@ def two_days() -> tuple[list[dict], list[dict]]:
 def test_of_several_walks_one_is_taken_and_the_others_are_named_and_can_be_taken(tmp_path):
     zero, one = two_days()
     cards = write(tmp_path / "in", n0=zero, n1=one)
-    said = [f"of 2 walks in these records this is number {{}}, 2023-11-{day} 22:13:20 to 22:{end} UTC (nodes 0, 1); left out are "
+    said = [f"these records hold 2 walks; this is number {{}}, 2023-11-{day} 22:13:20 to 22:{end} UTC (nodes 0, 1); left out: "
             for day, end in ((14, "18:35"), (15, "14:35"))]
     for number, epoch, lasts in ((None, 100, 315.0), (1, 100, 315.0), (2, 200, 75.0)):
         found = collect([cards], tmp_path / f"run-{number}", NodeConfig(), number)
         assert {name[1] for name in found.clocks} == {epoch} and found.duration == pytest.approx(lasts, abs=0.1)
         assert found.notes[0].startswith(said[(number or 1) - 1].format(number or 1))
-        assert found.notes[0].endswith("--walk NUMBER takes another") and found.when in found.notes[0]
+        assert found.notes[0].endswith("choose another with --walk NUMBER") and found.when in found.notes[0]
         assert found.notes == json.loads((tmp_path / f"run-{number}" / "manifest.json").read_text())["notes"]
     for number in (0, 3, -1):
         with pytest.raises(CollectError, match=rf"--walk {number}: the records hold 2 walks: 1, 2023-11-14 .*; 2, 2023-11-15 "):
@@ -436,24 +436,24 @@ def test_walks_whose_time_nobody_knows_come_last_and_can_be_taken(tmp_path):
     found = collect([cards], tmp_path / "a", NodeConfig())
     assert found.duration == pytest.approx(75.0, abs=0.1) or "number 2" in found.notes[0]
     found = collect([cards], tmp_path / "b", NodeConfig(), 2)
-    assert "this is number 2, 315 s at a time that no wall clock tells" in found.notes[0] and found.duration > 300
-    assert found.when == "315 s at a time that no wall clock tells"
+    assert "this is number 2, 315 s at an unknown time (no wall clock can be believed)" in found.notes[0] and found.duration > 300
+    assert found.when == "315 s at an unknown time (no wall clock can be believed)"
 
 
 @pytest.mark.parametrize(("change", "told"), [
     (lambda life: [*life, *(r | {"t": r["t"] + 80.0} for r in a_life(1, 0, epoch=101, until=20)[1:] if r["kind"] != "published")],
-     "23 lines of node 1 left out: behind the end of a life, and before the start of another"),
-    (lambda life: [*life[:-1], life[-1] | {"epoch": 5}], "1 line of node 1 left out: of another life than the one in which they stand"),
+     "23 lines of node 1 left out: between the end of one life and the start of the next"),
+    (lambda life: [*life[:-1], life[-1] | {"epoch": 5}], "1 line of node 1 left out: from another life than the lines around them"),
     (lambda life: [r | {"event": "7.100.3"} if r.get("event") == "1.100.3" else r for r in life],
-     "1 line of node 1 left out: of another life than the one in which they stand"),
+     "1 line of node 1 left out: from another life than the lines around them"),
     (lambda life: [*life[:9], b'{"t":3.0,"t":50.0,"node":1,"kind":"clock","wall":1.7e9}\n', *life[9:]],
-     "1 line of node 1 left out: no records, or values that cannot be"),
+     "1 line of node 1 left out: not records, or with impossible values"),
     (lambda life: [r | {"attributes": [r["attributes"][0] | {"unit": "m"}]} if "attributes" in r else r for r in life],
-     "node 1: 60 records of another version of Roamcast (published): what this one does not know of that is passed over"),
+     "node 1: 60 records from another version of Roamcast (published): what this version does not know is ignored"),
     (lambda life: [r for r in reports(life) if not 20.0 < r["t"] < 40.0],
-     "node 1: nothing is on record from 20.0 to 40.0 s: it stood still, or a part of its records is missing, and what it did then is not known"),
+     "node 1: no records from 20.0 to 40.0 s: it stood still, or records are missing, and what it did then is unknown"),
     (lambda life: [r | {"event": "5.77.1"} if r["kind"] == "delivered" else r for r in life],
-     "60 deliveries of what was published by lives that are not here: when that was they say by a clock that nothing ties to the others"),
+     "60 deliveries of events from lives that are not here: their time of publication is by a clock that nothing aligns with the others"),
 ])
 def test_what_is_odd_in_the_records_of_a_node_is_said(tmp_path, change, told):
     found = collect([write(tmp_path / "in", n0=reports(a_life(0, 1)), n1=change(a_life(1, 0)))], tmp_path / "run", NodeConfig())

@@ -78,8 +78,8 @@ def test_root_without_its_rights(tmp_path):
     bare = ("sh", "-c", 'echo 0 > /proc/sys/user/max_user_namespaces; exec setpriv --inh-caps=-all '
             '--bounding-set=-all "$@"', "sh")
     sentence = refused(run(tmp_path, before=(*ROOT_OF_OWN, *bare)), tmp_path)
-    assert sentence == ("root has not root's rights here, as in a container, and no user namespaces either (none are left "
-                        "or allowed); give it the capability SYS_ADMIN, or use --world sim")
+    assert sentence == ("root lacks root's rights here, as in a container, and cannot create user namespaces either (none are left "
+                        "or allowed); grant the capability SYS_ADMIN, or use --world sim")
 
 
 @user_namespaces
@@ -131,7 +131,7 @@ def test_more_hosts_than_processes():
             os._exit(0)
     os.close(writing)
     with open(reading) as answer:
-        assert answer.read().startswith("no further process can be started (Resource temporarily unavailable); raise")
+        assert answer.read().startswith("cannot start another process (Resource temporarily unavailable); raise")
     os.waitpid(child, 0)
 
 

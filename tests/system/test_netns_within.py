@@ -78,7 +78,7 @@ def test_what_befalls_an_interface_is_followed_and_told(tmp_path, neighbors):
                  "host 5's wlan0 was without its address fd72:6f61:6d63::6 from ",
                  "host 5's wlan0 took 10.0.0.3, the address of host 2, at "):
         assert told in notes
-    assert "host 0" not in notes.replace("of host 0", "") and "could not be given" not in notes
+    assert "host 0" not in notes.replace("of host 0", "") and "could not get" not in notes
     (down, went), (up, came) = states(ours, 2)
     assert (down, up) == ("down", "up") and 3 <= went < came
     assert {record["address"] for record in runs.of_kind(ours, "host_interface") if record["host"] == 1} == {
@@ -104,7 +104,7 @@ def test_a_host_whose_node_is_deaf_makes_the_run_not_valid(tmp_path):
     }, duration=8), tmp_path / "run")
     because, notes = ("\n".join(runs.manifest(ours)["fidelity"][key]) for key in ("invalid_because", "notes"))
     assert "host 1's wlan0 was without its address 10.0.0.2 from " in because
-    assert "datagrams that came to host 2's interface did not come to its node" in because
+    assert "datagrams that reached host 2's interface did not reach its node" in because
     assert "host 3's wlan0 took the Ethernet address of host 4, 02:00:00:00:00:04, at " in because
     assert "host 2 got another interface br0 at " in notes and "host 2's wlan0 became part of another interface" in notes
 

@@ -2,8 +2,8 @@
 
 The axes are those of Costa, Migliavacca, Picco, Cugola, "Epidemic Algorithms for Reliable Content-Based
 Publish-Subscribe: An Evaluation" (ICDCS 2004): link error rate, interval between reconfigurations, buffer size, gossip
-interval, number of patterns, number of subscribers. Its text was not at hand, so the values are ours; docs/reproduction.md
-says what hangs on them. Parameters are those of `roamcast reproduce overlay`; of the figures over radio, a scenario's keys.
+interval, number of patterns, number of subscribers. We did not have its text, so the values are ours; docs/reproduction.md
+says what depends on them. Parameters are those of `roamcast reproduce overlay`; of the figures over radio, a scenario's keys.
 """
 from __future__ import annotations
 

@@ -80,9 +80,9 @@ def attach() -> socket.socket:
         genetlink.ask(port, kind, REGISTER)
     except OSError as error:
         if error.errno == errno.EOPNOTSUPP:
-            raise kernel.Unsupported(f"{MODULE} has radios with several channels, and then takes no medium; load it anew "
+            raise kernel.Unsupported(f"{MODULE} has radios with several channels and then takes no medium; reload it "
                                      f"as root (modprobe -r {MODULE}; modprobe {MODULE} radios=0)") from None
-        raise kernel.Unsupported(f"{MODULE} makes no radio ({error.strerror}); use --world netns") from None
+        raise kernel.Unsupported(f"{MODULE} cannot create a radio ({error.strerror}); use --world netns") from None
     try:
         port.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER)
     except PermissionError:  # for an ordinary user what net.core.rmem_max allows
@@ -108,7 +108,7 @@ def await_carrier(interface: str, patience: float) -> None:
             if struct.unpack_from("=H", answer, 16)[0] & IFF_RUNNING:
                 return
             if time.monotonic() > deadline:
-                raise NotJoined(f"its radio {interface} has not joined the ad hoc network in {patience:g} s; the kernel's "
+                raise NotJoined(f"its radio {interface} did not join the ad hoc network in {patience:g} s; the kernel's "
                                 "log (dmesg) may tell why, and --world netns does without radios")
             time.sleep(LOOK)
 
@@ -142,7 +142,7 @@ def check() -> None:
     if not _there():
         _load()
         if not _there():
-            raise kernel.Unsupported(f"{MODULE} is loaded and does not answer; use --world netns")
+            raise kernel.Unsupported(f"{MODULE} is loaded but does not answer; use --world netns")
     kernel.check_support(lambda: attach().close())
 
 
@@ -167,7 +167,7 @@ def _load() -> None:
     if done.returncode:
         said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1].removeprefix("modprobe: ")
         where = "" if Path(f"/lib/modules/{release}").exists() else f"; there is no /lib/modules/{release}"
-        raise kernel.Unsupported(f"this kernel ({release}) gives no {MODULE} ({said}{where}): start one that has it, such "
+        raise kernel.Unsupported(f"this kernel ({release}) has no {MODULE} ({said}{where}): boot one that has it, such "
                                  "as Debian's linux-image-amd64, or use --world netns")
 
 

@@ -38,7 +38,7 @@ _HEAD = struct.Struct("<IIII")  # of a pcap file's record
 
 
 class NetworkEnded(kernel.Unsupported):
-    """Mininet-WiFi or wmediumd went away in the midst of a run; str() is one sentence."""
+    """Mininet-WiFi or wmediumd went away during a run; str() is one sentence."""
 
 
 class Truth:

@@ -1,4 +1,4 @@
-"""Mininet-WiFi itself: makes the stations, and moves them as it is told.
+"""Mininet-WiFi itself: makes the stations, and moves them on request.
 
 This file is run by the Python that Mininet-WiFi is installed for, which need not be ours (`network.py` starts it): from
 3.9 on, the standard library and Mininet-WiFi alone. It speaks over one socket, a JSON object a message, to it first
@@ -33,7 +33,7 @@ def build(order: dict[str, Any]) -> list[tuple[Any, Any]]:
         from mn_wifi.net import Mininet_wifi
         from mn_wifi.wmediumdConnector import interference
     except ImportError as error:
-        raise Failed(f"Mininet-WiFi is installed and cannot be loaded ({error}); install what it lacks for {sys.executable} "
+        raise Failed(f"Mininet-WiFi is installed but cannot be loaded ({error}); install what it lacks for {sys.executable} "
                      "(docs/worlds.md)") from None
     lg.propagate = False  # it says all on its own already
     net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference, noise_th=order["noise"], mode="g", channel=1)
@@ -70,7 +70,7 @@ def move(stations: list[tuple[Any, Any]], places: list[tuple[int, float, float, 
         try:
             stations[number][0].setPosition(f"{x:.3f},{y:.3f},{z:.3f}")
         except (OSError, ValueError) as error:
-            raise Failed(f"wmediumd does not take a position ({error})") from None
+            raise Failed(f"wmediumd refused a position ({error})") from None
 
 
 def switch(stations: list[tuple[Any, Any]], number: int, on: bool) -> None:

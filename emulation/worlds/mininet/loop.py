@@ -28,8 +28,8 @@ def move(host: int, interface: str, space: int) -> None:
         else:
             netlink.change(socket.if_nametoindex(interface), attribute(IFLA_NET_NS_FD, target))
     except OSError as error:
-        raise Failed(f"host {host}: {interface} cannot be moved into its station ({error.strerror}); is it an interface of "
-                     "a device of its own (ip link)? A bridge, or a part of one, stays where it is") from None
+        raise Failed(f"host {host}: {interface} cannot be moved into its station ({error.strerror}); give an interface of "
+                     "a device of its own (ip link); a bridge or a part of one cannot be moved") from None
 
 
 def back(interface: str, home: int) -> None:

@@ -28,7 +28,7 @@ PROGRAMS = {"wmediumd": "-l", "hwsim_mgmt": "-W", "mnexec": "-n", "iw": "-W"}  #
 PYTHONS = ("/usr/bin/python3", "/usr/local/bin/python3")  # besides ours: where its install.sh installs for
 LOOK = ("import importlib.util as u, sys; sys.path[:1] = []; "
         "sys.exit(not (u.find_spec('mn_wifi') and u.find_spec('mininet')))")
-OTHERS = "--world hwsim and --world netns do without it"
+OTHERS = "--world hwsim and --world netns need no Mininet-WiFi"
 LOCK = Path("/run/lock/roamcast-mininet")
 DRIVER = Path(__file__).with_name("driver.py")
 CELL = "02:72:6f:61:6d:63"
@@ -45,7 +45,7 @@ def check() -> None:
         raise kernel.Unsupported("Mininet-WiFi needs root; run this as root (sudo), or use --world netns")
     for program, part in PROGRAMS.items():
         if shutil.which(program, path=os.pathsep.join(SEARCHED)) is None:
-            raise kernel.Unsupported(f"Mininet-WiFi is here and its program {program} is not; in its folder: sudo util/install.sh "
+            raise kernel.Unsupported(f"Mininet-WiFi is installed, but its program {program} is not; in its folder: sudo util/install.sh "
                                      f"{part} (docs/worlds.md); {OTHERS}")
     radio.check()
 
@@ -73,8 +73,8 @@ def begin(plan: Plan) -> None:
         answer = plan.network.receive(patience)
         if not answer or "station" not in answer:
             raise Failed((answer or {}).get("failed") or (
-                f"Mininet-WiFi has not made the stations in {patience:g} s; hosts.log has what it said" if answer == {} else
-                "Mininet-WiFi's process ended; hosts.log has its output"))
+                f"Mininet-WiFi did not create the stations in {patience:g} s; see hosts.log" if answer == {} else
+                "Mininet-WiFi's process ended; see hosts.log"))
         plan.stations += plan.network.descriptors
     for host, interface in plan.ports.items():
         loop.move(host, interface, plan.stations[host])

@@ -1,4 +1,4 @@
-"""A run in `sim` that leaves nothing behind: whoever asked for it is told every record as it is made.
+"""A run in `sim` that leaves nothing behind: whoever asked for it gets every record as it is made.
 
 For sweeps of many runs, where run directories would be written only to be read once. What happens is what
 happens in a run with a directory: the records are the same, in the same order (tests/emulation/test_observe.py).
