@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
@@ -111,7 +111,7 @@ def _put_together(handed: list[dict[str, pa.Table]], torn: int) -> Ingest:
 def _at_seams(found: Ingest, handed: list[dict[str, pa.Table]], pause: float) -> Ingest:
     """With the steps back and the holes between the last record of one task and the first of the next, of one file."""
     back, holes = dict(found.back), dict(found.holes)
-    last: dict[bool, dict] = {}  # by `mark`
+    last: dict[bool, dict[str, Any]] = {}  # by `mark`
     for told in handed:
         rows = told["seams"].to_pylist() if "seams" in told else []
         for mark in (False, True):

@@ -9,7 +9,7 @@ import argparse
 import json
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn, TypeVar, overload
 
@@ -87,14 +87,14 @@ def _once(action: argparse.Action, parser: argparse.ArgumentParser, option: str 
 
 
 class _StoreOnce(argparse._StoreAction):
-    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: object,
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: str | Sequence[Any] | None,
                  option_string: str | None = None) -> None:
         _once(self, parser, option_string)
         super().__call__(parser, namespace, values, option_string)
 
 
 class _TrueOnce(argparse._StoreTrueAction):
-    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: object,
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: str | Sequence[Any] | None,
                  option_string: str | None = None) -> None:
         _once(self, parser, option_string)
         super().__call__(parser, namespace, values, option_string)

@@ -32,7 +32,7 @@ def run(args: Arguments) -> int:
     from emulation.linux.sniffer import Monitor, Sniffer, SnifferError, going_until
     from emulation.records import DiskFull
 
-    stop: list[int] = []
+    stop: list[object] = []
     for sign in (signal.SIGINT, signal.SIGTERM):
         signal.signal(sign, lambda number, _: stop.append(number))
     try:
