@@ -29,7 +29,9 @@ from tests.own_mounts import own_mounts
 
 ROOT = Path(__file__).resolve().parents[2]
 ECHO = """'Says.'
+import argparse
 HELP = "says its arguments"
+class Arguments(argparse.Namespace): words: list
 def add_arguments(parser): parser.add_argument("words", nargs="*")
 def run(args): print(args.words)
 """
