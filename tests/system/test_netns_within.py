@@ -43,7 +43,7 @@ event = {{ kind = "temp", value = 35 }}
 """
 
 
-def scenario(folder: Path, commands: dict[int, str], more: str = "", duration: int = 10, limits: str = LIMITS) -> Path:
+def scenario(folder: Path, commands: dict[int, str], more: str = "", duration: int = 8, limits: str = LIMITS) -> Path:
     """A scenario whose hosts do these things in a shell, each to its own interface."""
     does = "".join(f"[hosts.{host}]\ncommand = [\"sh\", \"-c\", \"{text}\"]\n" for host, text in commands.items())
     return runs.scenario_file(folder, CLIQUE.format(duration=duration, limits=limits) + does + more)
@@ -63,15 +63,15 @@ def states(directory: Path, host: int) -> list[tuple[str, float]]:
 def test_what_befalls_an_interface_is_followed_and_told(tmp_path, neighbors):
     strange = "02:00:00:00:99:99"
     ours = runs.run(scenario(tmp_path, {
-        1: f"sleep 3; ip link set wlan0 down; ip link set wlan0 address {strange}; ip link set wlan0 up",
-        2: "sleep 3; ip link set wlan0 down; sleep 2; ip link set wlan0 up; sleep 1; ip -6 -o address show wlan0",
-        3: "sleep 3; ip link delete wlan0",
-        4: "sleep 3; ip link set wlan0 mtu 1400; ip link set wlan0 down; ip link set wlan0 name radio; ip link set radio up",
-        5: "sleep 3; ip -6 address delete fd72:6f61:6d63::6/64 dev wlan0; ip address add 10.0.0.3/8 dev wlan0",
+        1: f"sleep 2; ip link set wlan0 down; ip link set wlan0 address {strange}; ip link set wlan0 up",
+        2: "sleep 2; ip link set wlan0 down; sleep 2; ip link set wlan0 up; sleep 1; ip -6 -o address show wlan0",
+        3: "sleep 2; ip link delete wlan0",
+        4: "sleep 2; ip link set wlan0 mtu 1400; ip link set wlan0 down; ip link set wlan0 name radio; ip link set radio up",
+        5: "sleep 2; ip -6 address delete fd72:6f61:6d63::6/64 dev wlan0; ip address add 10.0.0.3/8 dev wlan0",
     }, f"[netns]\nneighbors = \"{neighbors}\"\n"), tmp_path / "run")
     manifest = runs.manifest(ours)
     fidelity, notes = manifest["fidelity"], "\n".join(manifest["fidelity"]["notes"])
-    assert manifest["outcome"] == "complete" and manifest["ended"] == pytest.approx(10, abs=0.01)
+    assert manifest["outcome"] == "complete" and manifest["ended"] == pytest.approx(8, abs=0.01)
     assert fidelity["invalid_because"] == [] and fidelity["tap_drops"] == 0
     for told in (f"host 1's wlan0 got the Ethernet address {strange} at ", "host 2's wlan0 was down from ",
                  "host 3's wlan0 was removed at ", "host 4's wlan0 got the MTU 1400 at ", "host 4's wlan0 was renamed radio at ",
@@ -80,7 +80,7 @@ def test_what_befalls_an_interface_is_followed_and_told(tmp_path, neighbors):
         assert told in notes
     assert "host 0" not in notes.replace("of host 0", "") and "could not get" not in notes
     (down, went), (up, came) = states(ours, 2)
-    assert (down, up) == ("down", "up") and 3 <= went < came
+    assert (down, up) == ("down", "up") and 2 <= went < came
     assert {record["address"] for record in runs.of_kind(ours, "host_interface") if record["host"] == 1} == {
         "02:00:00:00:00:01", strange}
     parted = {(r["kind"], r["from"], r["to"]) for r in runs.of_kind(ours, "radio_up", "radio_down") if went <= r["t"] <= came + 1}
@@ -153,12 +153,12 @@ STRICT = LIMITS.replace("stall = 60", "stall = 1.5")
 @pytest.mark.parametrize("goes_on", [True, False])
 def test_a_node_that_stands_still_is_named(tmp_path, goes_on):
     out = tmp_path / "run"
-    with going(scenario(tmp_path, {}, limits=STRICT, duration=8), out) as process:
+    with going(scenario(tmp_path, {}, limits=STRICT, duration=6), out) as process:
         victim = node_of(out, 4)
         time.sleep(1.0)
         os.kill(victim, signal.SIGSTOP)
         if goes_on:
-            time.sleep(3.0)
+            time.sleep(2.0)
             os.kill(victim, signal.SIGCONT)
         _, loud = process.communicate(timeout=PATIENCE)
     assert process.returncode == 3 and "host 4's node stood still for " in loud
@@ -168,18 +168,18 @@ def test_a_node_that_stands_still_is_named(tmp_path, goes_on):
 
 def test_what_the_scenario_freezes_may_stand_still(tmp_path):
     faults = "".join(f'[[faults]]\nat = {at}\nhost = {host}\naction = "{action}"\n' for at, host, action in (
-        (2, 4, "freeze"), (5, 4, "thaw"), (4, 5, "freeze")))
-    fidelity = runs.manifest(runs.run(scenario(tmp_path, {}, faults, 8, STRICT), tmp_path / "run"))["fidelity"]
+        (1.5, 4, "freeze"), (4, 4, "thaw"), (3, 5, "freeze")))
+    fidelity = runs.manifest(runs.run(scenario(tmp_path, {}, faults, 6, STRICT), tmp_path / "run"))["fidelity"]
     assert not [reason for reason in fidelity["invalid_because"] if "host 4" in reason or "host 5" in reason]
 
 
 def test_a_supervisor_or_a_command_that_stands_still_is_named(tmp_path):
     out = tmp_path / "run"
-    with going(scenario(tmp_path, {0: "kill -STOP $$", 1: "exec sleep 300"}, limits=STRICT, duration=8), out, "--allow-commands") as process:
+    with going(scenario(tmp_path, {0: "kill -STOP $$", 1: "exec sleep 300"}, limits=STRICT, duration=6), out, "--allow-commands") as process:
         first = supervisor(out)
         time.sleep(1.0)
         os.kill(first, signal.SIGSTOP)
-        time.sleep(3.0)
+        time.sleep(2.0)
         os.kill(first, signal.SIGCONT)
         _, loud = process.communicate(timeout=PATIENCE)
     assert process.returncode == 3 and "supervisor, which carries out the faults, stood still for " in loud
