@@ -97,7 +97,8 @@ class Dispatcher:
         self.ends: dict[LinkId, End] = {}
         self._network = network
         self._bit = 1 << node
-        courier, table, seen = OutOfBand(network, peers), PatternTable(), SeenEvents()
+        courier, seen = OutOfBand(network, peers), SeenEvents()
+        self.table = table = PatternTable()
         self.recovery: Recovery | None = None
         if config.recovery != "none":
             self.recovery = RECOVERIES[config.recovery](recovery.Surroundings(self, self, courier, table, seen, self))

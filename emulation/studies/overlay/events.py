@@ -8,10 +8,9 @@ so takes the place of the general index, which gives the same answer (a test com
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
 from functools import cache
 
-from node.filters import Constraint, Filter
+from node.filters import Attributes, Constraint, Filter, Index
 from node.ids import LinkId
 from node.routing.table import FilterHash, Hop, SubscriptionTable
 
@@ -24,7 +23,8 @@ class Pattern(Filter):
 
     __slots__ = ()
 
-    def matches(self, attributes: Text) -> bool:
+    def matches(self, attributes: Attributes) -> bool:
+        assert isinstance(attributes, Text)
         return self.hash in attributes.patterns
 
 
@@ -38,7 +38,7 @@ def character(number: int) -> str:
     return chr(0x21 + number) if number < 94 else chr(0xA1 + number - 94)
 
 
-class Text(dict):
+class Text(dict[str, str]):
     """An event's attributes, shared by all copies of the event.
 
     `patterns`: hashes of the filters it matches. `trail`: the link ends it went over, in order of arrival.
@@ -65,11 +65,14 @@ def draw(at: float, source: int, letters: int, available: int, chance: random.Ra
     return Text(at, source, [int(chance.random() * available) for _ in range(letters)], salt)
 
 
-class _Nothing:
+class _Nothing(Index):
     """In place of the general index: its upkeep costs more than all the rest of the table."""
 
-    def add(self, filter: Filter, hop: object) -> None: ...
-    def remove(self, filter: Filter, hop: object) -> None: ...
+    def add(self, filter: Filter, hop: object) -> bool:
+        return True
+
+    def remove(self, filter: Filter, hop: object) -> bool:
+        return True
 
 
 class PatternTable(SubscriptionTable):
@@ -105,7 +108,8 @@ class PatternTable(SubscriptionTable):
                 self._meaning.clear()
         return removed
 
-    def match(self, attributes: Mapping[str, object]) -> tuple[list[LinkId], list[str]]:
+    def match(self, attributes: Attributes) -> tuple[list[LinkId], list[str]]:
+        assert isinstance(attributes, Text)
         masks, found = self._masks, 0
         for key in attributes.patterns:
             if key in masks:
@@ -113,7 +117,7 @@ class PatternTable(SubscriptionTable):
         meaning = self._meaning.get(found)
         if meaning is None:
             hops = [hop for hop, bit in self._bits.items() if found & bit]
-            links = sorted(hop for hop in hops if hop != CLIENT)
+            links = sorted(hop for hop in hops if isinstance(hop, LinkId))
             meaning = self._meaning[found] = links, [CLIENT] if CLIENT in hops else []
         return meaning[0].copy(), meaning[1]
 
@@ -126,8 +130,9 @@ class PatternTable(SubscriptionTable):
                 found.setdefault(hop_of[mask], set()).add(key)
         return found
 
-    def matching(self, attributes: Text) -> list[FilterHash]:
+    def matching(self, attributes: Attributes) -> list[FilterHash]:
         """Hashes of the filters that the event matches."""
+        assert isinstance(attributes, Text)
         return [key for key in attributes.patterns if key in self._masks]
 
 

@@ -88,7 +88,8 @@ def kruskal(count: int, degree: int, chance: random.Random) -> list[Edge]:
     all are one part."""
     part = list(range(count))
     members = [[node] for node in range(count)]
-    neighbors, edges = [0] * count, []
+    neighbors = [0] * count
+    edges: list[Edge] = []
     while len(edges) < count - 1:
         a, b = chance.randrange(count), chance.randrange(count)
         if part[a] == part[b] or degree in (neighbors[a], neighbors[b]):

@@ -13,10 +13,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from heapq import heappop, heappush
+from typing import Any
 
 from emulation.studies.overlay.sizes import SINGLE, numbers, patterns
 from node import wire
 from node.ids import LinkId
+from node.seams import LinkMessages
 
 MOST = 50_000_000  # actions in a run: more is a storm
 INVOLVING = (wire.Sub, wire.Unsub, wire.SubFlush, wire.Rec, wire.Snapshot)  # section V-C.5
@@ -31,7 +33,7 @@ class End:
 
     __slots__ = ("code", "free_at", "handlers", "link", "open", "receiver")
 
-    def __init__(self, link: LinkId, receiver: int, handlers: dict[type, Callable], code: int) -> None:
+    def __init__(self, link: LinkId, receiver: int, handlers: LinkMessages, code: int) -> None:
         self.link = link
         self.receiver = receiver
         self.handlers = handlers  # of the receiver
@@ -69,8 +71,11 @@ def loses(salt: int, link: int, rate: float) -> bool:
 _BITS = 2**64 - 1
 
 
+Entry = tuple[float, int, End | None, Any, int]  # time, order, end or None, message or action, cause
+
+
 class Network:
-    """Time, the heap, and what was counted. An entry is (time, order, end or None, message or action, cause)."""
+    """Time, the heap, and what was counted."""
 
     def __init__(self, bandwidth: float, pattern_bits: float, event_bits: float, control_bits: float,
                  number_bits: float = 32.0, loss: float = 0.0, chance: random.Random | None = None) -> None:
@@ -78,7 +83,7 @@ class Network:
         self.loss = loss  # rate at which a link loses what is not repeated until it arrives
         self.cause = -1
         self.order = 0
-        self.heap: list[tuple] = []
+        self.heap: list[Entry] = []
         self.ends: list[tuple[int, int]] = []  # by code: sender, receiver
         self.messages = 0  # over links and out of band
         self.events = 0  # of them EVENT
@@ -97,7 +102,7 @@ class Network:
         self.order += 1
         heappush(self.heap, (time if time > self.time else self.time, self.order, None, action, cause))
 
-    def connect(self, link: LinkId, sender: int, receiver: int, handlers: dict[type, Callable]) -> End:
+    def connect(self, link: LinkId, sender: int, receiver: int, handlers: LinkMessages) -> End:
         self.ends.append((sender, receiver))
         return End(link, receiver, handlers, len(self.ends) - 1)
 

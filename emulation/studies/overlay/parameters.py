@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
 from node.schema import config
 from node.schema.keys import Keys
@@ -150,15 +151,15 @@ class Parameters:
     @classmethod
     def of(cls, values: Mapping[str, object]) -> Parameters:
         """From keys and values, as a batch has them; texts are converted. OverlayError for what does not fit."""
-        kinds = {field.name: type(field.default) for field in dataclasses.fields(cls)}
-        chosen = {}
+        kinds: dict[str, type[Any]] = {field.name: type(field.default) for field in dataclasses.fields(cls)}
+        chosen: dict[str, Any] = {}
         for key, value in values.items():
             if key not in kinds:
                 near = get_close_matches(key, kinds, 1, 0.5)
                 meant = f"did you mean {near[0]}?" if near else f"known: {', '.join(kinds)}"
                 raise OverlayError(f"{key}: no such parameter; {meant}")
             kind = kinds[key]
-            if kind is bool:
+            if kind is bool and isinstance(value, str):
                 value = {"true": True, "false": False}.get(value, value)
             try:
                 chosen[key] = kind(value)

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import gc
 import time
+from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import count
+from typing import Any
 
 from emulation.studies.overlay import scripted
 from emulation.studies.overlay.dispatcher import Dispatcher, reading
@@ -21,11 +24,12 @@ from node.config import NodeConfig
 from node.ids import LinkId
 
 _NONE: frozenset[bytes] = frozenset()
+Counts = Mapping[str, Sequence[float]]  # message type -> how many messages, and of what they hold
 BIN = 0.1  # s, of what is told over time
 WAIT = 0.5  # s that a dispatcher waits for the word of another, which may be lost when reconfigurations overlap
 
 
-def run(parameters: Parameters) -> dict:
+def run(parameters: Parameters) -> dict[str, Any]:
     """What happened, as JSON can carry it; its keys are in docs/reproduction.md. Raises network.Storm."""
     began = time.process_time()
     collecting = gc.isenabled()
@@ -73,15 +77,15 @@ class Run:
         call_at = self.network.call_at
         for number, change in enumerate(self.script.reconfigurations):
             self.network.involved[number] = {*change.lost, *change.path[change.turn:change.turn + 2]}
-            call_at(change.at, lambda change=change: self._break(change), number)
-            call_at(change.replaced, lambda change=change: self._replace(change), number)
-        for change in self.script.subscriptions:
-            call_at(change.at, lambda change=change: self._subscribe(change), -1)
+            call_at(change.at, partial(self._break, change), number)
+            call_at(change.replaced, partial(self._replace, change), number)
+        for wish in self.script.subscriptions:
+            call_at(wish.at, partial(self._subscribe, wish), -1)
         if self.parameters.publish:
             for node in range(self.parameters.dispatchers):
                 self._publisher(node)
 
-    def _notice(self, node: int, notice: str, arguments: tuple) -> None:
+    def _notice(self, node: int, notice: str, arguments: tuple[Any, ...]) -> None:
         """The tree's word to a dispatcher. Links open and close here, for both of their ends at once: a message
         takes longer than nothing, and what was under way on a link that breaks is lost."""
         link = arguments[0]
@@ -140,7 +144,7 @@ class Run:
         network.call_at(chance.expovariate(parameters.publish), publish, -1)
 
     # ---- what was counted -----------------------------------------------------------------------------
-    def result(self, began: float) -> dict:
+    def result(self, began: float) -> dict[str, Any]:
         network, parameters = self.network, self.parameters
         bins = round(parameters.duration / BIN)
         start = round(parameters.first / BIN)
@@ -186,7 +190,8 @@ class Run:
     def _distances(self) -> list[int]:
         """How many deliveries were due at 0, 1, 2, ... links from the publisher, of the events published from `first`
         to `last`, while the tree is one: what links lose of them can be computed."""
-        parameters, found = self.parameters, []
+        parameters = self.parameters
+        found: list[int] = []
         if self.script.reconfigurations or not parameters.loss:
             return found
         graph = Graph(parameters.dispatchers, parameters.degree, self.script.edges)
@@ -208,7 +213,7 @@ class Run:
         if self.parameters.strategy != "subscription":
             return 0
         count = 0
-        tables = [dispatcher.routing.table for dispatcher in self.dispatchers]
+        tables = [dispatcher.table for dispatcher in self.dispatchers]
         all_of = [{key for key, _ in table} for table in tables]
         sole = [table.sole() for table in tables]
         for link in self.tree.links:
@@ -218,7 +223,7 @@ class Run:
         return count
 
 
-def since(before: dict[str, list], now: dict[str, list], second: str) -> dict[str, dict[str, float]]:
+def since(before: Counts, now: Counts, second: str) -> dict[str, dict[str, float]]:
     """By message type what was counted since then: messages, and what the second count is of."""
     found = {}
     for name, (messages, amount) in sorted(now.items()):

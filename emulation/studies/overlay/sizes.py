@@ -6,6 +6,9 @@ as much as `control_bits`. costa-epidemic-reliability gives no sizes; what recov
 """
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
 from node import wire
 
 # Where a message's patterns stand in it, and which of them the paper sends one by one.
@@ -26,7 +29,7 @@ def numbers(message: wire.Message) -> int:
     return count(message) if count else 0
 
 
-def _digest(digest: tuple) -> int:
+def _digest(digest: Iterable[tuple[int, int, Collection[int]]]) -> int:
     """A source, its epoch and numbers of its events each."""
     return sum(2 + len(told) for _, _, told in digest)
 
@@ -35,7 +38,7 @@ def _answered(message: wire.GossipAnswer) -> int:
     return numbers(message.event)
 
 
-COUNTED = {
+COUNTED: dict[type, Callable[[Any], int]] = {  # by the class of the message that it takes
     wire.TaggedEvent: lambda m: 3 * len(m.counters) + len(m.route),
     wire.PushGossip: lambda m: 2 + len(m.route) + _digest(m.digest),
     wire.GossipRequest: lambda m: _digest(m.digest),
