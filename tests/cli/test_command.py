@@ -217,7 +217,7 @@ def test_no_room_for_the_run_directory_leaves_nothing(tmp_path, limit):
     shown = roamcast("run", "walk.toml", "--no-analysis", cwd=tmp_path,
                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
     if limit == 1_000:
-        assert shown.returncode == 2 and "cannot be made: manifest.json: File too large" in shown.stderr
+        assert shown.returncode == 2 and "cannot be created: manifest.json: File too large" in shown.stderr
         assert list((tmp_path / "runs").iterdir()) == []
     else:
         assert shown.returncode == 1 and "The disk is full" in shown.stdout, shown.stderr

@@ -11,21 +11,30 @@ from cli.arguments import Parser
 from cli.errors import UserError
 
 NEVER = ("nan", "inf", "-inf", "1e400", "-1e400", "1_000", "0x10", "٣", "", " 5", "5s")
-WORDS = {"run": ["x.toml"], "measure": ["x.toml"], "test": ["tests"], "capture": ["lo", "--out", "x.pcap"], "radio": ["up", "wlan0"], "replay": ["x.journal"],
-         "reproduce": ["epidemic"], "collect": ["x.jsonl", "--out", "x"], "node": []}
+WORDS = {"run": ["x.toml"], "test": ["tests"], "capture": ["lo", "--out", "x.pcap"], "radio": ["up", "wlan0"], "replay": ["x.journal"],
+         "reproduce dynamic-topology": [], "reproduce epidemic": [], "reproduce mobile": [], "collect": ["x.jsonl", "--out", "x"], "node": []}
 # What a command itself refuses later on, because it has more to say of it: seeds and ids are checked with all else of their file.
-BELOW = {("run", "--seed"), ("measure", "--seed"), ("collect", "--walk"), ("node", "--id"), ("node", "--port"), ("node", "--disk"),
-         ("node", "--began"), ("replay", "--until"), ("reproduce", "--seeds")}
+BELOW = {("run", "--seed"), ("collect", "--walk"), ("node", "--id"), ("node", "--port"), ("node", "--disk"),
+         ("node", "--began"), ("replay", "--until"), ("reproduce dynamic-topology", "--seeds"), ("reproduce epidemic", "--seeds"),
+         ("reproduce mobile", "--seeds")}
 
 
 def parser(command: str) -> Parser:
-    found = Parser(prog=f"roamcast {command}")
+    """Of a command, or of a study that a command names."""
+    command, _, study = command.partition(" ")
+    found = Parser(f"roamcast {command}", "")
     importlib.import_module(f"cli.{command}").add_arguments(found)
-    return found
+    return studies(found)[study] if study else found
+
+
+def studies(found: Parser) -> dict[str, Parser]:
+    return {name: one for action in found._actions if isinstance(action, argparse._SubParsersAction)
+            for name, one in action.choices.items()}
 
 
 def options() -> list[tuple[str, argparse.Action]]:
-    return [(command, action) for command in main.commands() for action in parser(command)._actions if action.option_strings]
+    every = [word for command in main.commands() for word in (command, *(f"{command} {name}" for name in studies(parser(command))))]
+    return [(word, action) for word in every for action in parser(word)._actions if action.option_strings]
 
 
 NUMERIC = [(command, action.option_strings[0]) for command, action in options() if callable(action.type) and action.type.__name__ in ("int", "float", "convert")]
@@ -38,7 +47,7 @@ def test_all_numeric_options_are_here():
 @pytest.mark.parametrize("text", NEVER)
 @pytest.mark.parametrize(("command", "option"), NUMERIC)
 def test_what_is_no_number_is_refused(command, option, text, capsys):
-    assert main.main([command, *WORDS[command], f"{option}={text}"]) == 2
+    assert main.main([*command.split(), *WORDS[command], f"{option}={text}"]) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1 and err.startswith(f'roamcast: {option}: found ')
 
@@ -64,7 +73,7 @@ def test_what_the_command_itself_refuses(command, option, tmp_path, capsys, monk
     for name in ("x.journal", "x.jsonl"):
         (tmp_path / name).write_text("{}\n")
     more = ["--interface", "lo", "--id", "1"][:2 if option == "--id" else 4] if command == "node" else []
-    assert main.main([command, *WORDS[command], *more, f"{option}=-5"]) == 2
+    assert main.main([*command.split(), *WORDS[command], *more, f"{option}=-5"]) == 2
     captured = capsys.readouterr()
     assert "-5" in captured.err or command == "collect", captured.err
 

@@ -80,10 +80,12 @@ class Host:
         folder.joinpath("quick.toml").write_text(QUICK)
 
     def command(self, *more: str) -> list[str]:
+        """`more` are options with their values; they take the place of the usual ones."""
+        usual = {"--id": str(self.node), "--interface": "radio", "--control": str(self.socket),
+                 "--records": str(self.records), "--state": str(self.folder / f"{self.node}.state"),
+                 "--config": str(self.folder / "quick.toml")}
         return [*inside(self.namespace), sys.executable, "-P", "-m", "cli", "node",
-                "--id", str(self.node), "--interface", "radio", "--control", str(self.socket),
-                "--records", str(self.records), "--state", str(self.folder / f"{self.node}.state"),
-                "--config", str(self.folder / "quick.toml"), *more]
+                *(word for option, value in usual.items() if option not in more for word in (option, value)), *more]
 
     def start(self, *more: str) -> None:
         self.process = subprocess.Popen(self.command(*more), env=environment(), stderr=subprocess.PIPE, text=True)

@@ -31,15 +31,19 @@ class Node:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        self.command = [sys.executable, "-P", "-m", "cli", "node", "--id", str(node), "--interface", "lo",
-                        "--broadcast", "127.255.255.255", "--port", str(port), "--state", str(folder / f"{name}.state")]
+        self.bare = [sys.executable, "-P", "-m", "cli", "node", "--id", str(node), "--interface", "lo",
+                     "--broadcast", "127.255.255.255", "--port", str(port)]
+        self.state = ["--state", str(folder / f"{name}.state")]
         self.process: subprocess.Popen | None = None
 
     def start(self, *more: str, records: bool = True) -> None:
         kept = ["--records", str(self.records)] if records else []
         with self.said.open("ab") as said:
-            self.process = subprocess.Popen([*self.command, "--control", str(self.socket), *kept, *more],
+            self.process = subprocess.Popen([*self.command(*more), "--control", str(self.socket), *kept],
                                             env=environment(), stderr=said)
+
+    def command(self, *more: str) -> list[str]:
+        return [*self.bare, *([] if "--state" in more else self.state), *more]
 
     def ready(self) -> None:
         until(lambda: self.socket.exists() or self.process.poll() is not None, "no control socket")
@@ -127,7 +131,7 @@ def test_synced_means_that_an_fsync_came_between_and_many_share_one(node, tmp_pa
     log = tmp_path / "fsyncs"
     names = environment() | {"FSYNCS": str(log)}
     names["PYTHONPATH"] = f"{tmp_path / 'site'}{os.pathsep}{names['PYTHONPATH']}"
-    node.process = subprocess.Popen([*node.command, "--control", str(node.socket), "--records", str(node.records)], env=names)
+    node.process = subprocess.Popen([*node.command(), "--control", str(node.socket), "--records", str(node.records)], env=names)
     node.ready()
 
     def on_disk() -> int:
@@ -365,7 +369,7 @@ def test_two_nodes_that_start_at_once_over_a_dead_socket_are_one(nodes, tmp_path
                     return client.node
             except ClientError:
                 return None
-        assert until(lambda: answering() is not None, "nobody answers") and str(answering()) == kept.command[6]
+        assert until(lambda: answering() is not None, "nobody answers") and str(answering()) == kept.bare[6]
         assert kept.end() == 0 and not where.exists()
 
 
@@ -376,7 +380,7 @@ def test_a_second_node_on_the_same_files_is_refused(nodes, tmp_path, option):
     one.start(option, shared, records=option != "--records")
     one.ready()
     try:
-        done = subprocess.run([*other.command, option, shared], env=environment(), capture_output=True, text=True, timeout=PATIENCE)
+        done = subprocess.run(other.command(option, shared), env=environment(), capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == 2 and done.stderr.count("\n") == 1
         assert f"{shared}: another node that runs has this file; stop it or choose another path for {option}" in done.stderr
     finally:
@@ -429,7 +433,7 @@ def test_a_key_that_stands_twice_is_refused():
 
 def test_a_log_on_a_full_disk_stops_no_node(node):
     with open("/dev/full", "wb") as full:
-        node.process = subprocess.Popen([*node.command, "--control", str(node.socket)], env=environment(), stderr=full)
+        node.process = subprocess.Popen([*node.command(), "--control", str(node.socket)], env=environment(), stderr=full)
     node.ready()
     time.sleep(0.2)
     with Client(node.socket) as client:

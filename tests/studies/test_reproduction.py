@@ -257,7 +257,7 @@ def test_a_folder_is_of_one_evaluation_and_of_one_process_at_a_time(tmp_path):
     with pytest.raises(AnalysisError, match="out: holds the evaluation 'mobile', whose page would be lost; give another"):
         reproduce(SMALL_ONE, out, (14,), seeds=1)
     (tmp_path / "file").touch()
-    with pytest.raises(AnalysisError, match="file/results: cannot be made: Not a directory; give another --out"):
+    with pytest.raises(AnalysisError, match="file/results: cannot be created: Not a directory; give another --out"):
         reproduce(SMALL_ONE, tmp_path / "file", (14,), seeds=1)
 
 

@@ -37,11 +37,11 @@ def ordinary(limits: dict[str, int]) -> Callable[[], None]:
     return become
 
 
-def run(tmp_path: Path, text: str = SHORT, before: tuple[str, ...] = (), **options) -> subprocess.CompletedProcess:
-    """`roamcast run` of a scenario into tmp_path/run, by the program `before` it."""
+def run(tmp_path: Path, text: str = SHORT, before: tuple[str, ...] = (), out: Path | None = None, **options) -> subprocess.CompletedProcess:
+    """`roamcast run` of a scenario into `out`, tmp_path/run unless given, by the program `before` it."""
     scenario = runs.scenario_file(tmp_path, text)
     return subprocess.run([*before, sys.executable, "-P", "-m", "cli", "run", scenario, "--no-analysis", "--allow-commands", "--out",
-                           tmp_path / "run"], env=environment(), capture_output=True, text=True, timeout=PATIENCE,
+                           out or tmp_path / "run"], env=environment(), capture_output=True, text=True, timeout=PATIENCE,
                           check=False, **options)
 
 
@@ -110,7 +110,7 @@ def test_more_hosts_than_network_namespaces(tmp_path):
     sentence = refused(run(tmp_path, preexec_fn=ordinary({"max_net_namespaces": 0})), tmp_path)
     assert sentence.startswith("no more network namespaces are allowed; raise the limit as root (sysctl user.max_net")
     done = run(tmp_path, preexec_fn=ordinary({"max_net_namespaces": 2}))  # enough for the first two
-    assert done.returncode == 2 and "host 2 cannot be made: no more network namespaces are allowed" in done.stderr
+    assert done.returncode == 2 and "host 2 cannot be created: no more network namespaces are allowed" in done.stderr
     assert "Traceback" not in done.stderr and runs.manifest(tmp_path / "run")["outcome"] == "failed"
 
 
@@ -165,9 +165,9 @@ def test_a_disk_that_fills(tmp_path):
 
     small, kept = tmp_path / "run", tmp_path / "kept"
     small.mkdir()
-    on_it = ("sh", "-c", f'mount -t tmpfs -o size=128k none {small} && "$@" --out {small}/run; code=$?; '
+    on_it = ("sh", "-c", f'mount -t tmpfs -o size=128k none {small} && "$@"; code=$?; '
              f'cp -r {small}/run {kept}; exit $code', "sh")
-    done = run(tmp_path, SHORT.replace("duration = 3", "duration = 120"), before=(*ROOT_OF_OWN, *on_it))
+    done = run(tmp_path, SHORT.replace("duration = 3", "duration = 120"), before=(*ROOT_OF_OWN, *on_it), out=small / "run")
     assert done.returncode == 1 and "Traceback" not in done.stderr, done
     assert "The disk is full (" in done.stdout and f"what was written is kept in {small}/run" in done.stdout
     manifest = runs.manifest(kept)
