@@ -33,7 +33,8 @@ def test_the_recipes_hold(tmp_path):
     # the copy's rooms, also where the launcher or a Spark of another test has set these for the checkout's
     own = {**{key: value for key, value in os.environ.items() if key != "PYTHONSAFEPATH"}, "PYTHONPATH": str(tmp_path)}
     written = subprocess.run([sys.executable, "-m", "node.schema.typed"], cwd=tmp_path, env=own, capture_output=True, text=True)
-    assert sorted(Path(name).name for name in written.stdout.split()) == ["keys.py", "messages.pyi", "scenario.md"], written.stderr
+    names = ["keys.py", "messages.pyi", "protocols.md", "scenario.md"]
+    assert sorted(Path(name).name for name in written.stdout.split()) == names, written.stderr
     written = subprocess.run([sys.executable, "-m", "analysis.metrics"], cwd=tmp_path, env=own, capture_output=True, text=True)
     assert Path(written.stdout.strip()) == tmp_path / "docs" / "analysis.md", written.stderr
     done = subprocess.run([sys.executable, "-m", "pytest", "-n", "0", "-p", "no:randomly", "-rA",

@@ -10,7 +10,7 @@ class Keys:
 
     tree: str = "maodv"  # how the overlay tree is kept
     reconcile: str = "timed"  # how subscriptions follow a changed tree
-    strategy: str = "subscription"  # what spreads: subscriptions, subscriptions up to the root, or events
+    strategy: str = "subscription"  # how far subscriptions and events travel
     forwarding: str = "identity"  # which subscriptions are forwarded
     recovery: str = "none"  # how lost events come back
     secret: str = ""  # shared key of authenticated datagrams; empty: none
@@ -22,10 +22,10 @@ class Keys:
     rto_min: float = 0.2  # s: minimum retransmission timeout
     rto_max: float = 0.5  # s: maximum retransmission timeout
     channel_window: int = 32  # messages in flight on a link
-    channel_queue: int = 262144  # bytes: queued and in flight, per link
-    channel_give_up: float = 1.0  # s: without an acknowledgement, after which a link ends
+    channel_queue: int = 262144  # bytes: limit per link on messages queued and in flight
+    channel_give_up: float = 1.0  # s: a link ends after this long without an acknowledgement
     retransmission: bool = True  # retransmit events over tree links; otherwise they and gossip are sent once
-    ack_delay: float = 0.1  # s: longest wait of an acknowledgement for other messages
+    ack_delay: float = 0.1  # s: an acknowledgement waits at most this long for other messages to ride on
     multicast: bool = True  # one broadcast for several tree neighbors, if cheaper
     base_rate: float = 6000000.0  # bit/s: rate of broadcasts; by default that of [radio]
     data_rate: float = 24000000.0  # bit/s: rate of unicasts; by default that of [radio]
@@ -51,7 +51,7 @@ class Keys:
     cache_eviction: str = "fifo"  # which cached event makes room: the oldest or a random one
     digest: bool = True  # compare tables by digests in beacons, and repair them
     client_buffer: int = 131072  # bytes: events held for one roaming client; the oldest are dropped
-    client_age: float = 60.0  # s: events wait this long for a roaming client, and a broker for one that is away
+    client_age: float = 60.0  # s: a broker keeps events for a roaming client, and the session of one that is away, this long
     handoff_wait: float = 2.0  # s: a new broker waits this long for what the old ones hold for a roaming client
     roam_margin: float = 0.3  # share of beacons by which a roaming client must hear another broker better ...
     roam_dwell: float = 2.0  # s: ... for this long before it moves there

@@ -54,20 +54,31 @@ class Keys:
 
 {fields}
 '''
-SCENARIO = NODE.parent / "docs" / "scenario.md"  # of a checkout
+DOCS = NODE.parent / "docs"  # of a checkout
 BEGIN, END = "<!-- {}: written by `python -m node.schema.typed` -->\n", "<!-- end -->\n"
 
 
 def files() -> dict[Path, str]:
     """What each written file has to say."""
     found = {NODE / "messages.pyi": _messages(), FOLDER / "keys.py": _keys()}
-    if SCENARIO.exists():
-        text = SCENARIO.read_text(encoding="utf-8")
-        for name, table in (("keys", key_rows()), ("choices", choice_rows())):
-            head, _, rest = text.partition(BEGIN.format(name))
-            text = head + BEGIN.format(name) + "\n".join(["", *table, "", END]) + rest.partition(END)[2]
-        found[SCENARIO] = text
+    if DOCS.exists():
+        found |= {DOCS / name: _page(DOCS / name, tables) for name, tables in _tables().items()}
     return found
+
+
+def _tables() -> dict[str, dict[str, list[str]]]:
+    """The written tables of each page, by the name in the comment above them."""
+    return {"scenario.md": {"keys": key_rows(), "choices": choice_rows(*config.keys())},
+            "protocols.md": {"routing": choice_rows("strategy", "forwarding"),
+                             "reconciliation": choice_rows("reconcile", with_keys=True)}}
+
+
+def _page(page: Path, tables: dict[str, list[str]]) -> str:
+    text = page.read_text(encoding="utf-8")
+    for name, table in tables.items():
+        head, _, rest = text.partition(BEGIN.format(name))
+        text = head + BEGIN.format(name) + "\n".join(["", *table, "", END]) + rest.partition(END)[2]
+    return text
 
 
 def write() -> list[Path]:
@@ -98,14 +109,17 @@ def key_rows() -> list[str]:
     return rows
 
 
-def choice_rows() -> list[str]:
-    """The table of all choices: what they do, and what each needs of the others."""
-    rows = ["| choice | what it does | needs | not with |", "|---|---|---|---|"]
-    for key in config.keys().values():
+def choice_rows(*names: str, with_keys: bool = False) -> list[str]:
+    """The table of these keys' choices: what they do, what each needs of the others, and perhaps the keys it reads."""
+    rows = [("choice", "what it does", "needs", "not with", "keys")]
+    for key in map(config.keys().__getitem__, names):
         for choice in key.choices.values():
             needs, excludes = (", ".join(filter(None, map(_of, words))) for words in (choice.needs, choice.excludes))
-            rows.append(f'| `{key.name} = "{choice.name}"` | {choice.doc} | {needs} | {excludes} |')
-    return rows
+            read = ", ".join(f"`{name}`" for name in choice.keys) if with_keys else ""
+            rows.append((f'`{key.name} = "{choice.name}"`', choice.doc, needs, excludes, read))
+    used = [column for column in zip(*rows, strict=True) if any(column[1:])]
+    head, *body = (f"| {' | '.join(row)} |" for row in zip(*used, strict=True))
+    return [head, "|" + "---|" * len(used), *body]
 
 
 def _of(supply: str) -> str:
