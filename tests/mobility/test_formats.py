@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mobility
-from mobility import TraceError
+from mobility import TraceError, trace
 
 coordinates = st.floats(-1e4, 1e4, allow_subnormal=False).map(lambda value: round(value, 6))
 
@@ -245,3 +247,11 @@ def test_errors_of_files(tmp_path):
     movement = mobility.random_waypoint(1, (1, 1), (1, 1), (0, 0), 1, 1)
     with pytest.raises(TraceError, match="cannot be written"):
         mobility.write(movement, tmp_path / "no" / "x.movements")
+
+
+def test_the_page_has_each_format_with_its_endings():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "mobility.md").read_text(encoding="utf-8")
+    formats, endings = (re.search(rf"^\| {row} \| (.*) \|$", page, re.MULTILINE).group(1).split(" | ")
+                        for row in ("`format`", "recognized by its name"))
+    told = {name.strip("`"): set(re.findall(r"`(\.\w+)`", cell)) - {".gz"} for name, cell in zip(formats, endings, strict=True)}
+    assert told == {name: set(trace.FORMATS[name].ENDINGS) for name in told} and len(told) > 1
