@@ -1,4 +1,4 @@
-"""The area that a parameter file or a header declares, from 0 to a side in m: whether the places of a trace can lie in it."""
+"""Whether the places of a trace fit the area that a parameter file or a header declares, from 0 to a side in m."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ BEYOND = 0.1  # of the side; groups and maps may go a little beyond it
 
 
 def outside(low: float, high: float, side: float) -> float | None:
-    """The coordinate that cannot be in it; None where `low` to `high` can."""
+    """The coordinate that is outside; None if `low` to `high` fit."""
     if high > side * (1 + BEYOND):
         return high
     return low if low < -side * BEYOND else None

@@ -1,12 +1,12 @@
-"""BonnMotion's .movements files: a line per node of `t x y` (or `t x y z`) waypoints.
+"""BonnMotion's .movements files: one line of `t x y` (or `t x y z`) waypoints per node.
 
-The length of the trace stands in the .params file beside it, and the number of nodes. A 3D file says so
-by a line "#3D" or by J=3D in its .params. The DisasterArea model writes another dialect, one number a
-line: `t x y status`, a new node wherever t falls back, status 2 = leaves, 1 = is back, 0 = no change.
+The .params file next to it has the trace's duration and number of nodes. A 3D file says so in a line "#3D" or
+by J=3D in its .params. The DisasterArea model writes another dialect, one number per line: `t x y status`, with
+a new node wherever t decreases; status 2 = leaves, 1 = is back, 0 = no change.
 
-Any table of numbers can be taken for such a file. So what may be read in two ways is asked for, and what
-looks like another format is refused, unless the .params say how many nodes there are and are right. What
-stays doubtful becomes a note (mobility/doubts.py).
+Any table of numbers could be such a file. So an ambiguous file is refused until the scenario says which
+reading is right, and a file that looks like another format is refused unless .params give the right number of
+nodes. Remaining doubts become notes (mobility/doubts.py).
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ class _Parameters:
 
 
 def read(path: Path, dimensions: int | None = None) -> Movement:
-    """Raises TraceError. Nodes are named by their line's number among nodes, from "0".
+    """Nodes are named by their line's number among nodes, from "0". Raises TraceError.
 
-    dimensions: 2 or 3, for a file that does not say it and may be read as either.
+    dimensions: 2 or 3, for a file that does not say which and may be read as either.
     """
     lines = _take(path)
     parameters = _parameters(path)
@@ -90,11 +90,11 @@ def read(path: Path, dimensions: int | None = None) -> Movement:
         _node(path, lines.at[0], np.array(lines.singles[:1]), 3)
     if lines.singles:
         if told == 3:
-            raise TraceError(path, None, "one number a line (DisasterArea) in 3D; DisasterArea is `t x y status`")
+            raise TraceError(path, None, "found one number per line (DisasterArea) in 3D; expected 2D, `t x y status`")
         nodes = _disaster_area(path, lines, parameters)
         trajectories = [Trajectory(node[:, 0], node[:, 1:3], _lives(node)) for node in nodes]
-        notes.append("one number a line is read as DisasterArea's dialect, `t x y status`, with a new node "
-                     "wherever t falls")
+        notes.append("one number per line is read as DisasterArea's dialect, `t x y status`, with a new node "
+                     "wherever t decreases")
         notes += _there_already(nodes)
         if parameters.nodes is None:
             notes += [*_unparted(lines, nodes), *doubts.order(trajectories)]
@@ -112,14 +112,14 @@ def read(path: Path, dimensions: int | None = None) -> Movement:
             notes += _statuses(trajectories)
     else:
         raise NotUnderstood(
-            path, None, "no node in it; a BonnMotion file has a line of `t x y ...` for each node"
+            path, None, "found no node; expected a line of `t x y ...` for each node"
         )
     if parameters.nodes not in (None, len(trajectories)):
         raise TraceError(
             path,
             None,
-            f"{len(trajectories)} nodes, but nn={parameters.nodes} in {parameters.path.name} beside it; "
-            "the two of one run of BonnMotion",
+            f"found {len(trajectories)} nodes, but nn={parameters.nodes} in {parameters.path.name} next to it; "
+            "use files from one BonnMotion run",
         )
     last = max(t.times[-1] for t in trajectories)
     notes += _nowhere(trajectories)
@@ -128,29 +128,29 @@ def read(path: Path, dimensions: int | None = None) -> Movement:
     names = [str(k) for k in range(len(trajectories))]
     if parameters.duration is None:
         return Movement(names, trajectories, last, notes,
-                        f"by its last waypoint; a line duration=SECONDS in {parameters.path.name} beside it declares more")
-    return Movement(names, trajectories, parameters.duration, notes, f"by duration= in {parameters.path.name}")
+                        f"from its last waypoint; a line duration=SECONDS in {parameters.path.name} next to it declares more")
+    return Movement(names, trajectories, parameters.duration, notes, f"from duration= in {parameters.path.name}")
 
 
 def _blank(lines: _Lines) -> Iterator[str]:
     """Lines that may stand for nodes without waypoints: those after them have other numbers then."""
     if lines.blank:
         yield (f"{len(lines.blank)} blank line{'s' if len(lines.blank) > 1 else ''} between those of nodes (line {lines.blank[0]}) "
-               f"{'are' if len(lines.blank) > 1 else 'is'} passed over: no host, and no number of one")
+               f"{'are' if len(lines.blank) > 1 else 'is'} ignored and not counted as a host")
 
 
 def _off(lines: _Lines) -> Iterator[str]:
     """Nodes that somebody made comments of: those after them have other numbers now."""
     if lines.off and lines.off[0] < lines.numbers[-1]:
-        yield (f"{len(lines.off)} comment{'s' if len(lines.off) > 1 else ''} of numbers alone (line {lines.off[0]}): no host, and no number of one, so "
-               "hosts after that line are numbered as if it were not there")
+        yield (f"{len(lines.off)} comment{'s' if len(lines.off) > 1 else ''} of numbers only (line {lines.off[0]}): ignored and not counted as a host, so "
+               "later hosts are numbered as if it were not there")
 
 
 def _unparted(lines: _Lines, nodes: list[np.ndarray]) -> Iterator[str]:
     """Blank lines and comments that may part nodes of DisasterArea's dialect, where no time falls."""
     begins = {0, *np.cumsum([node.size for node in nodes]).tolist()}
     if idle := [line for count, line in lines.breaks.items() if count not in begins]:
-        yield (f"a blank line or a comment of a node stands where no time falls (line {idle[0]}, {len(idle)} in all): no new node begins "
+        yield (f"found a blank line or a node's comment where no time decreases (line {idle[0]}, {len(idle)} in all): no new node begins "
                "there")
 
 
@@ -163,16 +163,16 @@ def _nowhere(trajectories: list[Trajectory]) -> Iterator[str]:
             return
         count, total = count + int(away.sum()), total + len(points)
     if count:
-        yield (f"{count} of {total} places are -1, -1 and no others below 0: they are read as places in m, not as absence, which "
-               "DisasterArea's dialect can say")
+        yield (f"{count} of {total} places {'are' if count > 1 else 'is'} -1, -1 and no others are below 0: read as places in m, not as absence; use "
+               "DisasterArea's dialect for absence")
 
 
 def _statuses(trajectories: list[Trajectory]) -> Iterator[str]:
     """Heights that may be DisasterArea's statuses, four numbers a waypoint."""
     heights = [t.points[:, 2] for t in trajectories]
     if any(z.any() for z in heights) and all(np.isin(z, (0.0, RETURNS, LEAVES)).all() for z in heights):
-        yield ("all heights are 0, 1 or 2, as a status would be (DisasterArea, `t x y status`): they are read as z in m; one number a line is "
-               "how statuses are read")
+        yield ("all heights are 0, 1 or 2, like a status (DisasterArea, `t x y status`): they are read as z in m; write one number per line "
+               "if they are statuses")
 
 
 def _partial(trajectories: list[Trajectory], last: float) -> Iterator[str]:
@@ -183,32 +183,32 @@ def _partial(trajectories: list[Trajectory], last: float) -> Iterator[str]:
     first = min(t.times[0] for t in trajectories)
     late = [(t.times[0], k) for k, t in enumerate(trajectories) if t.times[0] > first and t.always_present]
     if late:
-        yield (f"{len(late)} of {len(trajectories)} hosts begin later than the first (host {min(late)[1]} at "
-               f"{min(late)[0]:.15g} s): they stand at their first place until then")
+        yield (f"{len(late)} of {len(trajectories)} hosts {'begin' if len(late) > 1 else 'begins'} later than the first (host {min(late)[1]} at "
+               f"{min(late)[0]:.15g} s): until then a host stays at its first place")
     early = [(t.times[-1], k) for k, t in enumerate(trajectories)
              if t.times[-1] < last and t.always_present and (t.points != t.points[0]).any()]
     if early:
-        yield (f"{len(early)} of {len(trajectories)} hosts end before the last (host {min(early)[1]} at "
-               f"{min(early)[0]:.15g} s): they stand at their last place from then on")
+        yield (f"{len(early)} of {len(trajectories)} hosts {'end' if len(early) > 1 else 'ends'} before the last (host {min(early)[1]} at "
+               f"{min(early)[0]:.15g} s): from then on a host stays at its last place")
 
 
 def _beside(trajectories: list[Trajectory], parameters: _Parameters) -> Iterator[str]:
     """Parameters that may be those of another run."""
     if parameters.idle:
-        yield f"nothing of {parameters.path.name} beside it is read: no line nn=, duration= or J= in it"
+        yield f"{parameters.path.name} next to it is ignored, because it has no line nn=, duration= or J="
     yield from parameters.doubts
     last = max(float(t.times[-1]) for t in trajectories)
     if parameters.duration is not None and last > parameters.duration + _AFTER:
-        yield (f"its last waypoint is at {last:.15g} s, and {parameters.path.name} beside it says duration={parameters.duration:.15g}: is it of "
-               "the same run?")
+        yield (f"the last waypoint is at {last:.15g} s, but {parameters.path.name} next to it says duration={parameters.duration:.15g}; check that "
+               "both are from one run")
     for axis, (name, most) in enumerate(zip("xyz", parameters.area)):
         if most is None or axis >= trajectories[0].points.shape[1]:
             continue
         low = min(float(t.points[:, axis].min()) for t in trajectories)
         high = max(float(t.points[:, axis].max()) for t in trajectories)
         if (farthest := outside(low, high, most)) is not None:
-            yield (f"hosts go as far as {name} = {farthest:.15g} m, and {parameters.path.name} beside it says {name}={most:.15g}: is it "
-                   "of the same run?")
+            yield (f"hosts reach {name} = {farthest:.15g} m, but {parameters.path.name} next to it says {name}={most:.15g}; check that "
+                   "both are from one run")
 
 
 def _take(path: Path) -> _Lines:
@@ -225,12 +225,12 @@ def _take(path: Path) -> _Lines:
             elif (match := _NAMED.match(line)) and lines.singles:
                 lines.breaks[len(lines.singles)] = number
             elif match and int(match[2]) != len(lines.rows) and not lines.misnamed:
-                lines.misnamed.append(f"its comment in line {number} speaks of {match[1].lower()} {match[2]}, and the host after it is called "
-                                      f"{len(lines.rows)}: hosts are numbered by their lines, from 0")
+                lines.misnamed.append(f"the comment in line {number} names {match[1].lower()} {match[2]}, but the host after it is {len(lines.rows)}: hosts are "
+                                      "numbered by their lines, from 0")
             elif len(words := line[:4096].strip("# \t").split()) > (2 if lines.rows else 5) and all(map(_is_number, words)):  # a head may have a date, a size
                 lines.off.append(number)
             elif match := _SAYING.match(line):
-                lines.asides.append(f"its comment in line {number} says something of {match[1]}, and is not read; the .params beside it are for that")
+                lines.asides.append(f"the comment in line {number} about {match[1]} is ignored; put it into the .params next to the trace")
             continue
         if not lines.rows and len(line) < 64 and len(line.split(None, 1)) == 1 and _is_number(line.strip()):
             value = float(line.strip())
@@ -240,9 +240,9 @@ def _take(path: Path) -> _Lines:
                 continue
         values = _floats(path, number, line)
         if lines.singles:
-            raise NotUnderstood(path, number, f"{len(values)} numbers in a line, where those before have one each")
+            raise NotUnderstood(path, number, f"found {len(values)} numbers in a line; expected one, as in the lines before")
         if len(lines.rows) == MOST_NODES:
-            raise TraceError(path, number, f"more than {MOST_NODES} lines of nodes; that many nodes at most")
+            raise TraceError(path, number, f"found more than {MOST_NODES} nodes; give at most that many")
         if len(lines.first) < _FIRST:
             lines.first.append(line[:4096].split())
         if lines.rows:
@@ -262,7 +262,7 @@ def _told_dimensions(path: Path, lines: _Lines, parameters: _Parameters, option:
         said.append((f"dimensions = {option} in the scenario", option))
     for what, found in said[1:]:
         if found != said[0][1]:
-            raise TraceError(path, None, f"{said[0][0]}, and {what}; one of them")
+            raise TraceError(path, None, f"found {said[0][0]} and {what}; keep one of them")
     return said[0][1] if said else None
 
 
@@ -273,8 +273,8 @@ def _only_reading(path: Path, lines: _Lines) -> int:
         raise TraceError(
             path,
             None,
-            "may be 2D (`t x y`) as well as 3D (`t x y z`), and nothing in it or beside it says which; "
-            'give dimensions = 2 or 3 (or a first line "#2D" or "#3D")',
+            "could be 2D (`t x y`) or 3D (`t x y z`), and nothing says which; "
+            'give dimensions = 2 or 3, or a first line "#2D" or "#3D"',
         )
     return 2
 
@@ -289,8 +289,8 @@ def _refuse_tables(path: Path, lines: _Lines, parameters: _Parameters) -> None:
         raise TraceError(
             path,
             None,
-            f"looks like {found[0]}; {found[1]}. If it is BonnMotion, put nn={len(lines.rows)}, its number of "
-            f"nodes, into {parameters.path.name} beside it",
+            f"looks like {found[0]}; {found[1]}. If it is BonnMotion, put its number of nodes, nn={len(lines.rows)}, "
+            f"into {parameters.path.name} next to it",
         )
 
 
@@ -307,21 +307,21 @@ def _node(path: Path, number: int, values: np.ndarray, width: int) -> Trajectory
         hint = ""
         if len(values) % (7 - width) == 0:
             hint = (
-                ' (is it a 3D file? its first line should be "#3D", or give dimensions = 3)'
+                ' (if it is 3D, give a first line "#3D" or dimensions = 3)'
                 if width == 3
-                else " (is it a 2D file?)"
+                else " (if it is 2D, give dimensions = 2)"
             )
         raise NotUnderstood(
             path,
             number,
-            f"{len(values)} numbers; a multiple of {width}, "
+            f"found {len(values)} numbers; expected a multiple of {width}, "
             f"`t x y{' z' * (width - 3)}` for each waypoint{hint}",
         )
     table = values.reshape(-1, width)
     falls = np.flatnonzero(np.diff(table[:, 0]) < 0)
     if len(falls):
         before, after = table[falls[0], 0], table[falls[0] + 1, 0]
-        raise NotUnderstood(path, number, f"time {after:g} after {before:g}; times of a node that do not fall")
+        raise NotUnderstood(path, number, f"found time {after:g} after {before:g}; expected times that never decrease")
     return Trajectory(table[:, 0], table[:, 1:])
 
 
@@ -336,13 +336,13 @@ def _floats(path: Path, number: int, line: str) -> np.ndarray:
             words = line.split()
             values = np.fromiter(map(float, words), dtype=np.float64, count=len(words))
     except ValueError:
-        raise NotUnderstood(path, number, f"{_wrong_word(line)}; a number") from None
+        raise NotUnderstood(path, number, f"found {_wrong_word(line)}; expected numbers") from None
     if not np.isfinite(values).all():
         wrong = line.split()[int(np.flatnonzero(~np.isfinite(values))[0])]
-        raise NotUnderstood(path, number, f'"{wrong[:40]}"; a finite number')
+        raise NotUnderstood(path, number, f'found "{wrong[:40]}"; expected a finite number')
     if len(values) and max(values.max(), -values.min()) > FARTHEST:
         wrong = line.split()[int(np.argmax(np.abs(values)))]
-        raise NotUnderstood(path, number, f'"{wrong[:40]}"; a number within +-{FARTHEST:g}')
+        raise NotUnderstood(path, number, f'found "{wrong[:40]}"; expected a number within +-{FARTHEST:g}')
     return values
 
 
@@ -373,22 +373,22 @@ def _disaster_area(path: Path, lines: _Lines, parameters: _Parameters) -> list[n
         raise NotUnderstood(
             path,
             lines.at[-1],
-            f"ends after {len(values)} numbers, one a line; a multiple of 4, `t x y status` (DisasterArea)",
+            f"found {len(values)} numbers, one per line; expected a multiple of 4, `t x y status` (DisasterArea)",
         )
     table = values.reshape(-1, 4)
     strange = np.flatnonzero(~np.isin(table[:, 3], (0.0, RETURNS, LEAVES)))
     if len(strange):
         row = int(strange[0])
-        raise NotUnderstood(path, lines.at[4 * row + 3], f"status {table[row, 3]:g}; 0, 1 or 2 (DisasterArea)")
+        raise NotUnderstood(path, lines.at[4 * row + 3], f"found status {table[row, 3]:g}; expected 0, 1 or 2 (DisasterArea)")
     at_once = np.flatnonzero((np.diff(table[:, 0]) == 0) & (np.diff(table[:, 1:3], axis=0) != 0).any(axis=1))
     if len(at_once) and parameters.nodes is None:
         raise TraceError(
-            path, lines.at[4 * int(at_once[0]) + 4], f"a second place at {table[at_once[0], 0]:g} s: of a node that jumps, or "
-            f"the first one of the next node; put nn=, the number of nodes, into {parameters.path.name} beside it"
+            path, lines.at[4 * int(at_once[0]) + 4], f"found a second place at {table[at_once[0], 0]:g} s: either the node jumps, or "
+            f"the next node begins; put the number of nodes, nn=, into {parameters.path.name} next to it"
         )
     borders = np.flatnonzero(np.diff(table[:, 0]) < 0) + 1
     if len(borders) >= MOST_NODES:
-        raise TraceError(path, None, f"more than {MOST_NODES} nodes; that many at most")
+        raise TraceError(path, None, f"found more than {MOST_NODES} nodes; give at most that many")
     return np.split(table, borders)
 
 
@@ -422,8 +422,8 @@ def _there_already(nodes: list[np.ndarray]) -> Iterator[str]:
                 idle.append((t, host))
             there = status == RETURNS
     if idle:
-        yield (f"status 1 (is back) of a host that had not left, {len(idle)} in all (the first: host {min(idle)[1]} at {min(idle)[0]:.15g} s): "
-               "it is taken as there all along")
+        yield (f"found status 1 (is back) of a host that had not left, {len(idle)} in all (the first: host {min(idle)[1]} at {min(idle)[0]:.15g} s): "
+               "the host is present all along")
 
 
 def _parameters(path: Path) -> _Parameters:
@@ -438,13 +438,13 @@ def _parameters(path: Path) -> _Parameters:
             if not equals and key and not key.startswith("#"):
                 strange.append(number)
             elif key in ("duration", "nn", "j", "x", "y", "z") and found.setdefault(key, value) != value:
-                raise TraceError(beside, number, f"{key} a second time, with another value; one of them")
+                raise TraceError(beside, number, f"found {key} a second time, with another value; keep one of them")
     idle = beside.is_file() and not found
-    doubts = [f"{key}={found[key][:40]} in {beside.name} beside it is no length in m: places are not compared with it"
+    doubts = [f"{key}={found[key][:40]} in {beside.name} next to it is not a length in m, so places are not compared with it"
               for key in "xyz" if key in found and _side(found[key]) is None and not (key == "z" and found[key] in ("0", "0.0"))]
     if strange and not idle:
-        doubts.append(f"{len(strange)} {'lines' if len(strange) > 1 else 'line'} of {beside.name} beside it (line {strange[0]}) "
-                      f"{'are' if len(strange) > 1 else 'is'} passed over: no key=value")
+        doubts.append(f"{len(strange)} {'lines' if len(strange) > 1 else 'line'} of {beside.name} next to it (line {strange[0]}) "
+                      f"{'are' if len(strange) > 1 else 'is'} ignored; expected key=value")
     return _Parameters(beside, _declared_duration(beside, found.get("duration")),
                        _declared_nodes(beside, found.get("nn")), _declared_dimensions(beside, found.get("j")),
                        tuple(_side(found.get(key)) for key in "xyz"), idle, tuple(doubts))
@@ -459,7 +459,7 @@ def _declared_duration(beside: Path, text: str | None) -> float | None:
     if text is None:
         return None
     if not _is_number(text) or not 0 <= float(text) <= FARTHEST:
-        raise TraceError(beside, None, f"duration={text[:40]}; a number of seconds")
+        raise TraceError(beside, None, f"found duration={text[:40]}; expected a number of seconds")
     return float(text)
 
 
@@ -467,7 +467,7 @@ def _declared_nodes(beside: Path, text: str | None) -> int | None:
     if text is None:
         return None
     if not re.fullmatch(r"[0-9]{1,12}", text):
-        raise TraceError(beside, None, f"nn={text[:40]}; the number of nodes")
+        raise TraceError(beside, None, f"found nn={text[:40]}; expected the number of nodes")
     return int(text)
 
 
@@ -476,19 +476,19 @@ def _declared_dimensions(beside: Path, text: str | None) -> int | None:
         return None
     match = re.fullmatch(r"([23])\s*D", text, re.IGNORECASE)
     if not match:
-        raise TraceError(beside, None, f"J={text[:40]}; 2D or 3D")
+        raise TraceError(beside, None, f"found J={text[:40]}; expected 2D or 3D")
     return int(match[1])
 
 
 def write(movement: Movement, path: Path) -> None:
-    """Write the trace and, beside it, its .params; names are lost, as the format has none.
+    """Write the trace and, next to it, its .params; names are lost, because the format has none.
 
-    A movement in which hosts are absent at times is written in the DisasterArea dialect, which is
-    the only one that can say so. Numbers read back exactly as they were.
+    A movement with absent hosts is written in the DisasterArea dialect, the only one that can
+    express absence. Numbers read back exactly. Raises TraceError for absent hosts in 3D.
     """
     absent = not all(t.always_present for t in movement.trajectories)
     if absent and movement.dimensions == 3:
-        raise TraceError(path, None, "hosts that come and go in 3D; BonnMotion can only say one of the two")
+        raise TraceError(path, None, "found absent hosts in 3D, which BonnMotion cannot express together; use 2D, or hosts that stay")
     lines = ["#3D"] if movement.dimensions == 3 else []
     for trajectory in movement.trajectories:
         lines += (

@@ -26,7 +26,7 @@ MOST_PAIRS = 20_000_000  # near each other at once, to bound memory: 6,000 hosts
 
 
 class TooDense(Exception):
-    """So many hosts are so near each other that their contacts are past counting; str() is one sentence."""
+    """Too many hosts are too close together for their contacts to be counted; str() is one sentence."""
 
 
 class _Slab(NamedTuple):
@@ -45,12 +45,12 @@ def find_contacts(pieces: Pieces, radius: float, start: float, end: float, of: n
 
     Hosts are in contact while both exist and their distance is <= radius; `up` and `down` are
     clipped to [start, end], so a contact that is open at an end of it has that end as its instant.
-    A mere touch has up == down. Gaps below 1e-9 s are bridged. Raises ValueError on radius <= 0, TooDense.
+    A mere touch has up == down. Gaps below 1e-9 s are bridged. Raises ValueError for radius <= 0, and TooDense.
 
-    of: indices of hosts; then only contacts of these with anybody are sought, at the cost of few.
+    of: host indices; with them, only contacts of these hosts are found, which costs less.
     """
     if not radius > 0:
-        raise ValueError(f"radius {radius}: must be above 0 m")
+        raise ValueError(f"radius: found {radius}; expected above 0 m")
     found = []
     if end > start and len(pieces.first) > 2:
         borders = _slab_borders(pieces, radius, start, end)
@@ -65,7 +65,7 @@ def find_contacts(pieces: Pieces, radius: float, start: float, end: float, of: n
 
 
 def effort(pieces: Pieces, radius: float, start: float, end: float) -> int:
-    """How many places of hosts find_contacts looks at by itself, whatever contacts there are: hosts times slabs of time."""
+    """How many positions find_contacts looks at, regardless of contacts: hosts times slabs of time."""
     return (len(pieces.first) - 1) * (len(_slab_borders(pieces, radius, start, end)) - 1)
 
 
@@ -143,7 +143,7 @@ def _candidates(slab: _Slab, radius: float) -> np.ndarray:
     tree, near = cKDTree(centre), (radius + 2 * reach.max()) * slack
     if len(present) > np.sqrt(2 * MOST_PAIRS) and tree.count_neighbors(tree, near) > 2 * MOST_PAIRS:
         raise TooDense(f"at {slab.start:g} s more than {MOST_PAIRS:,} pairs of hosts are within {near:g} m of each "
-                       "other, too many to follow; fewer hosts, a larger area or a shorter range")
+                       "other, too many to track; use fewer hosts, a larger area or a shorter range")
     pairs = tree.query_pairs(near, output_type="ndarray")
     apart = np.linalg.norm(centre[pairs[:, 0]] - centre[pairs[:, 1]], axis=1)
     pairs = pairs[apart <= (radius + reach[pairs].sum(axis=1)) * slack]
@@ -159,7 +159,8 @@ def _candidates_of(slab: _Slab, radius: float, of: np.ndarray) -> np.ndarray:
     near = (radius + slab.reach[sought] + most) * (1 + 1e-9)
     counts = tree.query_ball_point(slab.centre[sought], near, return_length=True)
     if counts.sum() > MOST_PAIRS:
-        raise TooDense(f"at {slab.start:g} s more than {MOST_PAIRS:,} pairs of hosts are near each other, too many to follow")
+        raise TooDense(f"at {slab.start:g} s more than {MOST_PAIRS:,} pairs of hosts are near each other, too many to track; use fewer "
+                       "hosts, a larger area or a shorter range")
     others = present[np.concatenate(tree.query_ball_point(slab.centre[sought], near)).astype(np.intp)]
     pairs = np.sort(np.column_stack((np.repeat(sought, counts), others)), axis=1)
     pairs = np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)

@@ -1,7 +1,7 @@
-"""Sentences about numbers of a BonnMotion file that are read as `t x y` and may be meant as something else.
+"""Sentences about numbers of a BonnMotion file that are read as `t x y` but may mean something else.
 
-Nothing in such a file says what its columns are, so what a person would stumble over is told: a header among the hosts,
-columns in another order, ids or marks in place of coordinates. Whoever states `nn=` has spoken for the lines.
+Nothing in such a file says what its columns are, so suspicious ones are reported: a header among the hosts, columns in
+another order, ids or marks in place of coordinates. A file with `nn=` has vouched for its lines.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _EVEN = 1e-6  # share of a step by which even steps may differ
 
 
 def header(trajectories: Sequence[Trajectory], line: int) -> Iterator[str]:
-    """The first line, `line`, where it may be bounds or counts, such as `0 600 600`, and no host."""
+    """The first line, `line`, if it may be bounds or counts, such as `0 600 600`, rather than a host."""
     first, others = trajectories[0], trajectories[1:]
     if not others:
         return
@@ -27,15 +27,15 @@ def header(trajectories: Sequence[Trajectory], line: int) -> Iterator[str]:
     place, width = first.points[0], first.points.shape[1]
     corner = bool((low >= 0).all() and (place > high).all() and (place % _ROUND == 0).all())
     if len(first.times) == 1 and (all(len(t.times) > 1 for t in others) or corner and len(others) > 1):
-        yield (f"line {line} has one place only, {_list(place)}, {'beyond all others' if corner else 'and all others have more'}: it is read as host 0, "
-               "which stands there; delete the line if it is a header, such as the bounds of the area")
+        yield (f"line {line} has only one place, {_list(place)}, {'beyond all others' if corner else 'and all others have more'}: it is read as host 0, "
+               "which stays there; delete the line if it is a header, such as the bounds of the area")
     elif (numbers := _pairs(first)) and len(numbers) == 2 * (1 + width) and all(a <= b for a, b in zip(numbers[::2], numbers[1::2])):
         times = [float(t.times[at]) for t in others for at in (0, -1)]
         spans = list(zip(numbers[::2], numbers[1::2]))
         around = [(min(times), max(times)), *zip(low.tolist(), high.tolist())]
         if all(a <= least and most <= b for (a, b), (least, most) in zip(spans, around)):
-            yield (f"line {line} could be a header of bounds, {_list(numbers)}, within which all other lines are: it is read as host 0; delete "
-                   "the line if it is a header")
+            yield (f"line {line} could be a header, {_list(numbers)}, whose bounds contain all other lines: it is read as host 0; delete the "
+                   "line if it is a header")
 
 
 def _pairs(way: Trajectory) -> list[float]:
@@ -44,13 +44,13 @@ def _pairs(way: Trajectory) -> list[float]:
 
 
 def order(trajectories: Sequence[Trajectory]) -> Iterator[str]:
-    """A coordinate that rises in every line, as times do, where the times that are read could be one: `x y t`."""
+    """A coordinate that increases along every line, as times do, when the columns may be `x y t`."""
     moving = [t for t in trajectories if len(t.times) > 1]
     if not moving:
         return
     for axis in reversed(range(moving[0].points.shape[1])):
         if all((np.diff(t.points[:, axis]) > 0).all() for t in moving) and _likelier(moving, axis):
-            yield (f"the {_ORDINALS[1 + axis]} numbers of all waypoints rise along each line, as times do: they are read as {'xyz'[axis]} in m, and the "
+            yield (f"the {_ORDINALS[1 + axis]} numbers of all waypoints increase along each line, as times do: they are read as {'xyz'[axis]} in m, and the "
                    "first numbers as times in s; reorder the columns to `t x y` if that is wrong")
             return
 
@@ -75,10 +75,10 @@ def _even(column: np.ndarray) -> bool:
 
 
 def counting(trajectories: Sequence[Trajectory]) -> Iterator[str]:
-    """Columns of ids, which a table has where BonnMotion has x: `t id x y ..`, all lines of one time."""
+    """Columns of ids where BonnMotion has x: a table `t id x y ..` of one time."""
     first = [float(t.points[0, 0]) for t in trajectories]
     if len(first) > 2 and first[0] in (0, 1) and first == [first[0] + host for host in range(len(first))]:
-        yield (f"the second numbers of its lines count {first[0]:g}, {first[1]:g}, {first[2]:g}, .., as ids do: they are read as x in m, and each "
+        yield (f"the second numbers of the lines count {first[0]:g}, {first[1]:g}, {first[2]:g}, .., as ids do: they are read as x in m, and each "
                "line as a host")
 
 

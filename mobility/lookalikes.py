@@ -1,7 +1,7 @@
-"""Formats of movement and contacts that are known here and not read, told by how a file begins.
+"""Formats of movement and contacts that are recognized but not supported, by how a file begins.
 
-For an error that helps: what the file is, and what would make a trace of it that can be read. Nothing
-of the file's content is in what is said.
+They make errors helpful: what the file is, and how to convert it to a trace that can be read. No error quotes
+the file's content.
 """
 
 from __future__ import annotations
@@ -14,49 +14,49 @@ from mobility.textfile import TraceError, read_lines
 
 ENOUGH = 40  # lines that say something, from the begin of a file
 _WIDEST = 4096  # characters of a line that are looked at
-_BONNMOTION = "make a BonnMotion file of it: for each node a line of `t x y t x y ...` in s and m"
-_CONTACTS = "contacts are not read yet; only movement is, as BonnMotion or ns-2"
-_DEGREES = f"degrees are not read yet: project it to meters and {_BONNMOTION}"
+_BONNMOTION = "convert it to BonnMotion: one line of `t x y t x y ...` per node, in s and m"
+_CONTACTS = "contacts are not supported yet; give movement, as BonnMotion or ns-2"
+_DEGREES = f"degrees are not supported yet: project them to meters and {_BONNMOTION}"
 _N = r"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?"
 
 # A file whose text holds this ..: what it is, and what to do. The first that fits is told.
 _SIGNS: tuple[tuple[str, str, str], ...] = (
     (r"<fcd-export|<timestep\b", "SUMO's floating car data (FCD, XML)",
-     "SUMO's traceExporter.py --ns2mobility-output makes an ns-2 file of it"),
-    (r"<(routes|vehicle|net|trips)\b", "a file of SUMO that is no output of a simulation",
-     "run sumo with --fcd-output, then traceExporter.py --ns2mobility-output"),
+     "convert it to ns-2 with SUMO's traceExporter.py --ns2mobility-output"),
+    (r"<(routes|vehicle|net|trips)\b", "a SUMO file that is not the output of a simulation",
+     "run sumo with --fcd-output, then convert that to ns-2 with traceExporter.py --ns2mobility-output"),
     (r"<gpx\b", "GPX, a GPS track", _DEGREES),
     (r"<kml\b|<gx:Track", "KML, a GPS track", _DEGREES),
     (r"<wiseml|<timestamp>|<snapshot\b", "WiseML or Shawn's snapshots", _BONNMOTION),
     (r"<simulation|<position_change>|<mobility>", "ANSim's XML",
-     f"make it with BonnMotion again, without SPPXml, or {_BONNMOTION}"),
+     f"export it from BonnMotion again, without SPPXml, or {_BONNMOTION}"),
     (r"<xmlns:xsi|<waypoint\b|<create\b", "SUMO's trace for OMNeT++",
-     "SUMO's traceExporter.py --ns2mobility-output makes an ns-2 file"),
+     "convert it to ns-2 with SUMO's traceExporter.py --ns2mobility-output"),
     (r'^\s*\{?\s*"type"\s*:\s*"Feature', "GeoJSON", _DEGREES),
     (r"\A(Geolife trajectory|WGS 84)\b", "Geolife's track (PLT)", _DEGREES),
     (r"\A\s*(MULTI)?(LINESTRING|POINT|POLYGON)\b", "WKT, a map such as The ONE's", f"a map has no times; {_BONNMOTION}"),
     (r"(?m)^node n\d+ \{", "CORE's scenario (.imn)", "give the mobility script that it names (.scen), which is an ns-2 file"),
     (r"^\$G[A-Z]{4},", "NMEA, a GPS track", _DEGREES),
     (r"^timestep_time;", "SUMO's floating car data (FCD, CSV)",
-     "run sumo with --fcd-output FILE.xml; traceExporter.py --ns2mobility-output makes an ns-2 file of it"),
+     "run sumo with --fcd-output FILE.xml, then convert that to ns-2 with traceExporter.py --ns2mobility-output"),
     (rf"^{_N}\s+nem:\d+\s", "EMANE's event log (EEL)", _DEGREES),
     (rf"^now=\+?{_N}ns node=\d+ pos=", "ns-3's ascii mobility trace", _BONNMOTION),
     (rf"^\d+\s+{_N}S?\s+\({_N},", "GloMoSim's or QualNet's mobility", _BONNMOTION),
     (rf"^{_N}\s+CONN\s+\S+\s+\S+\s+(up|down)\b", "The ONE's connectivity trace (contacts)", _CONTACTS),
     (rf"^@{_N}\s+\S+\s+<->\s+\S+\s+(up|down)\b", "DTNSim2's connectivity trace (contacts)", _CONTACTS),
     (rf"^\S+\t\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d\t{_N}\t", "SUMO's gpsdat", _BONNMOTION),
-    (r"^#X\s[^\n]*\n#Y\s", "BonnMotion's interval format", "use the .movements file that it was made of"),
+    (r"^#X\s[^\n]*\n#Y\s", "BonnMotion's interval format", "use the .movements file that it was made from"),
     (r"(?i)^\W{0,2}(no|id|name|lat|lon|latitude|longitude|time|timestamp|date|node|node_?id|user|device|x|y)\W{0,2}"
      r"[,;\t|][^\n]*[,;\t|]?", "CSV with a header", _BONNMOTION),
     (r'^\s*[\[{]\s*("|\{|\[|$)', "JSON", _BONNMOTION),
-    (r"^\s*<(\?xml|!DOCTYPE|!--|\w)", "XML of another kind", _BONNMOTION),
+    (r"^\s*<(\?xml|!DOCTYPE|!--|\w)", "other XML", _BONNMOTION),
     (r'(?m)^\s*(\$\w+\([^)]*\)\s+set\s+[XYZ]_\s|\$\w+\s+at\s+\S+\s+["{])', "an ns-2 file",
      'give format = "ns2"'),
 )
 
 
 def told(lines: Iterable[str], own: str) -> tuple[str, str] | None:
-    """(what a text is, what to do with it); None for one that is not known, or is of format `own`."""
+    """(what a text is, what to do with it); None if it is not recognized, or has the format `own`."""
     head: list[str] = []
     for line in lines:
         if line.strip():
@@ -91,10 +91,10 @@ def _table(rows: Sequence[str], own: str) -> tuple[str, str] | None:
 
 
 def columns(words: Sequence[Sequence[str]], begins: Collection[float] = ()) -> tuple[str, str] | None:
-    """What a table of numbers is, in which every line would be a host of BonnMotion; None if they may be hosts.
+    """What a table of numbers is whose lines would each be a BonnMotion host; None if they may be hosts.
 
-    begins: the numbers with which the lines of the whole file begin, where they can be read as hosts. Then only what hosts
-    do not look like is told: hosts of one trace begin at one time.
+    begins: the first numbers of all lines of the file, if the lines can be read as hosts. Then only tables that do not
+    look like hosts are reported: the hosts of one trace begin at one time.
     """
     widths = {len(row) for row in words}
     if len(widths) != 1 or not all(_number(word) for row in words for word in row):
@@ -114,16 +114,16 @@ def columns(words: Sequence[Sequence[str]], begins: Collection[float] = ()) -> t
     if width == 5 and all(whole) and several:
         return "contacts, such as SocioPatterns' `t i j Ci Cj`", _CONTACTS
     if width in (4, 5) and several and (whole[0] or whole[1]):
-        return "a table of places, a line each, such as `node time x y` or `time node x y`", _BONNMOTION
+        return "a table with one place per line, such as `node time x y` or `time node x y`", _BONNMOTION
     if width == 2:
-        return "two numbers a line, such as places without times", _BONNMOTION
+        return "two numbers per line, such as places without times", _BONNMOTION
     if width == 3 and several and not steady:
         if all(whole) and all(row[1] >= 0 and row[2] >= 0 and row[1] != row[2] for row in table):
-            return "contacts `t i j` (SocioPatterns), or one node's track, `t x y` a line", (
-                f"{_CONTACTS}; a track is one line of BonnMotion, with all its places")
-        return "one node's track, `t x y` a line", "join its lines to one, which is a node of a BonnMotion file"
+            return "contacts `t i j` (SocioPatterns), or one node's track, `t x y` per line", (
+                f"{_CONTACTS}; a track is one line of a BonnMotion file, with all its waypoints")
+        return "one node's track, `t x y` per line", "join its lines into one, which is one node of a BonnMotion file"
     if len(table) > 2 and not steady and 1 < width <= 12:
-        return "a table, whose lines begin with other numbers and are all of one length", _BONNMOTION
+        return "a table whose lines have equal length and begin with different numbers", _BONNMOTION
     return None
 
 
@@ -163,7 +163,7 @@ def _whole(word: str) -> bool:
 
 
 def of_file(path: Path, own: str = "") -> tuple[str, str] | None:
-    """As `told`, for a file; None too if it cannot be read."""
+    """The same for a file; None also if it cannot be read."""
     try:
         return told(read_lines(path, []), own)
     except TraceError:

@@ -18,10 +18,10 @@ class Movement:
     """names[h] and trajectories[h] belong to host h; times run from 0 to `duration` (s).
 
     `duration` is what the trace declares, or else the time of the last waypoint. Positions exist
-    for all times: a host stands before its first and after its last waypoint.
+    for all times: a host stays at its first waypoint before it, and at its last one after it.
 
-    notes: what the reader of a trace assumed or passed over, a sentence each.
-    lasts: by what its duration is known, and what would declare a longer one; "" for no trace.
+    notes: what the reader of a trace assumed or ignored, one sentence each.
+    lasts: where the duration comes from, and how to declare a longer one; "" without a trace.
     """
 
     def __init__(
@@ -33,9 +33,9 @@ class Movement:
         lasts: str = "",
     ) -> None:
         if len(names) != len(trajectories):
-            raise ValueError(f"{len(names)} names for {len(trajectories)} trajectories")
+            raise ValueError(f"found {len(names)} names for {len(trajectories)} trajectories; expected one for each")
         if len(set(names)) != len(names):
-            raise ValueError("the names of hosts must differ")
+            raise ValueError("host names must differ")
         self.names = [str(name) for name in names]
         self.trajectories = list(trajectories)
         self.duration = float(duration)
@@ -58,7 +58,7 @@ class Movement:
     def positions(self, t: float) -> np.ndarray:
         """All hosts at `t`: a new array (n, dimensions) in m, NaN where a host is absent.
 
-        Cheap when `t` moves forward in small steps: the pieces in force are remembered.
+        Cheap when `t` advances in small steps: the current pieces are remembered.
         """
         if not self._span[0] <= t < self._span[1]:
             self._seek(t)
@@ -69,13 +69,13 @@ class Movement:
         return np.asarray(~np.isnan(self.positions(t)[:, 0]))
 
     def contacts(self, radius: float, start: float = 0.0, end: float | None = None) -> np.recarray:
-        """Every contact at `radius` (m) in [start, end], as `contacts.find_contacts` says."""
+        """Every contact within `radius` (m) in [start, end], in the form of `contacts.find_contacts`."""
         return find_contacts(self.pieces, radius, start, self.duration if end is None else end)
 
     def met(self, radius: float, most: int) -> np.ndarray | None:
         """(n,) of bool: which hosts are ever within `radius` (m) of another one, from 0 to the duration.
 
-        Exact. None where that takes more than `most` looks at a host, or the contacts are past counting.
+        Exact. None if that takes more than `most` positions, or if there are too many contacts to count.
         """
         found = np.zeros(len(self), dtype=bool)
         if effort(self.pieces, radius, 0.0, self.duration) > most:
@@ -93,7 +93,7 @@ class Movement:
         return found
 
     def window(self, start: float, duration: float) -> Movement:
-        """The `duration` seconds from `start` on, with times counted from `start`."""
+        """`duration` seconds from `start`, with times relative to `start`."""
         parts = [trajectory.window(start, duration) for trajectory in self.trajectories]
         return Movement(self.names, parts, duration, self.notes)
 

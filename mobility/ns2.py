@@ -1,13 +1,13 @@
-"""ns-2's `setdest` files: Tcl lines that place nodes and send them off.
+"""ns-2's `setdest` files: Tcl lines that place nodes and move them.
 
     $node_(0) set X_ 83.4
     $ns_ at 2.0 "$node_(0) setdest 90.4 44.9 1.37"
 
-A leg begins at its time from wherever the node then is, and the node stands after it arrives; a
-later setdest replaces an unfinished leg; of two at one instant the later line holds; speed 0 stops
-the node. Lines are understood, known to be no movement, or refused (mobility/tcl.py). Length and area
-are not in the file; NSFile of BonnMotion puts them into a .ns_params file beside it, CORE the length
-into a comment, and SUMO says in an activity file when each car is there.
+A leg begins at its time, wherever the node then is, and the node stays where it arrives. A later setdest
+replaces an unfinished leg; of two at one instant, the later line applies; speed 0 stops the node. Each line is
+understood, known not to be movement, or refused (mobility/tcl.py). Duration and area are not in the file:
+BonnMotion's NSFile puts them into a .ns_params file next to it, CORE puts the duration into a comment, and SUMO
+says in an activity file when each car is present.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _HEADER = re.compile(r"\s*#\s*nodes:\s*(\d{1,9})\s*(?:$|,)(?:\s*max time:\s*([^,
 _AREA = re.compile(r"\s*#.*\bmax\s+x:\s*([0-9.eE+]+)\s*,\s*max\s+y:\s*([0-9.eE+]+)", re.IGNORECASE)
 _STATUS = (0, 1, 2)  # DisasterArea's
 _FEW, _HASTY = 3, 0.01  # legs; share of the time between two: nobody waits a hundred times as long as it moves
-_GOES_ON = "a comment that goes on after a backslash, as in Tcl"
-_MOST_COUNTS = 3  # wrong numbers of nodes that are told
+_GOES_ON = "a comment that continues after a backslash, as in Tcl"
+_MOST_COUNTS = 3  # wrong numbers of nodes that are reported
 _APART = 0.01  # m; a setdest of speed 0 to a place farther away would have moved the node
 
 
@@ -82,14 +82,14 @@ class _Script:
 
 
 def read(path: Path, zero_speed: str = "stop") -> Movement:
-    """Raises TraceError. Nodes are named by their ids as written, in the order of the numbers.
+    """Nodes are named by their ids as written, in numerical order. Raises TraceError.
 
-    Without a declared duration the movement ends where the last leg does. zero_speed: what a setdest
-    of speed 0 does, "stop" the node (ns-2) or let it "jump" to the place (CORE).
+    Without a declared duration, the movement ends with its last leg. zero_speed: whether a setdest of
+    speed 0 makes the node "stop" (ns-2) or "jump" to the place (CORE).
     """
     script = _read(path)
     if not script.nodes:
-        raise NotUnderstood(path, None, "no node in it; an ns-2 file has lines like `$node_(0) set X_ 83.4`")
+        raise NotUnderstood(path, None, "found no node; expected lines like `$node_(0) set X_ 83.4`")
     nodes = script.nodes
     flat = not any(
         node.origin[2] or (script.high and any(len(leg[1]) == 4 for leg in node.legs)) for node in nodes.values()
@@ -134,8 +134,8 @@ def _refuse_heights(path: Path, script: _Script) -> None:
     for node in script.nodes.values():
         for _, numbers, line in node.legs:
             if len(numbers) == 4 and numbers[3] not in _STATUS:
-                raise TraceError(path, line, f"setdest with four numbers, the last of them {numbers[3]:g}, in a file without Z_; "
-                                 "`set Z_` of the nodes if they are x y z speed, 0, 1 or 2 if it is a status (DisasterArea)")
+                raise TraceError(path, line, f"found setdest with four numbers, the last of them {numbers[3]:g}, in a file without Z_; "
+                                 "for x y z speed, `set Z_` of the nodes; for a status (DisasterArea), use 0, 1 or 2")
 
 
 def _take(path: Path, number: int, said: tcl.Said, script: _Script) -> None:
@@ -173,13 +173,13 @@ def _node(path: Path, number: int, word: str, script: _Script) -> _Node:
     node = script.nodes.get(name)
     if node is None:
         if len(script.nodes) == MOST_NODES:
-            raise TraceError(path, number, f"more than {MOST_NODES} nodes; that many at most")
+            raise TraceError(path, number, f"found more than {MOST_NODES} nodes; give at most that many")
         node = script.nodes[name] = _Node(word, number)
     elif node.word != word:
         raise TraceError(
             path,
             number,
-            f"{word} and {node.word} (line {node.line}), which would be one host, {name}; ids of its own for each",
+            f"found {word} and {node.word} (line {node.line}), which would both be host {name}; give each its own id",
         )
     return node
 
@@ -192,24 +192,24 @@ def _activity(path: Path, script: _Script) -> tuple[dict[str, list[tuple[float, 
         for number, line in tcl.joined(beside, read_lines(beside)):
             for said in tcl.understand(beside, number, line):
                 if not isinstance(said, tcl.Switch):
-                    raise TraceError(beside, number, 'no line of an activity file; `$ns_ at TIME "$g(ID) start"`')
+                    raise TraceError(beside, number, 'found a line that is not of an activity file; expected `$ns_ at TIME "$g(ID) start"`')
                 switches.append((_name(said.node), said.time, said.on, number))
     if file is None:
         return {}, None
     lives: dict[str, list[list[float]]] = {name: [] for name in script.nodes}
     for name, time, on, number in sorted(switches, key=lambda switch: switch[1]):
         if name not in lives:
-            raise TraceError(file, number, f"host {name}, which {path.name} does not move; the two of one run of SUMO")
+            raise TraceError(file, number, f"found host {name}, which {path.name} does not move; use files from one SUMO run")
         spans = lives[name]
         if on == bool(spans and spans[-1][1] == math.inf):
-            raise TraceError(file, number, f"host {name} {'starts' if on else 'stops'} a second time; once in turn")
+            raise TraceError(file, number, f"host {name} {'starts' if on else 'stops'} twice in a row; expected start and stop in turn")
         if on:
             spans.append([time if time > 0 else -math.inf, math.inf])
         else:
             spans[-1][1] = time
     for name, spans in lives.items():
         if not spans:
-            raise TraceError(file, None, f"no start of host {name}; the activity file of the same run of SUMO")
+            raise TraceError(file, None, f"found no start of host {name}; use files from one SUMO run")
     return {name: [(since, until) for since, until in spans] for name, spans in lives.items()}, file
 
 
@@ -231,92 +231,92 @@ def _remarks(script: _Script, zero_speed: str, last: float) -> list[str]:
     """What was assumed, and what was passed over."""
     notes, nodes = [], script.nodes
     if unplaced := [name for name, node in nodes.items() if None in node.place[:2]]:
-        notes.append(f"{_some(unplaced)} without X_ or Y_: taken as 0, as ns-2 does")
+        notes.append(f"{_some(unplaced)} without X_ or Y_: 0 is used, as in ns-2")
     if script.twice:
         notes.append(f"{_some(list(dict.fromkeys(script.twice)))} placed a second time before the start: "
-                     "the later line holds")
+                     "the later line applies")
     arrays = Counter(_array_and_name(node.word)[0] for node in nodes.values())
     if len(arrays) > 1:
         notes.append("hosts are written as " + " and ".join(f"${array} ({n})" for array, n in arrays.items())
-                     + ": all of them are hosts, by their ids")
+                     + ": all are used as hosts, by their ids")
     if script.still and zero_speed == "stop":
         legs = sum(len(node.legs) for node in nodes.values())
-        notes.append(f'{script.still} of {legs} setdest have speed 0 and lead elsewhere: they stop the node, as in '
-                     'ns-2; zero_speed = "jump" has it jump there, as in CORE')
+        notes.append(f'{script.still} of {legs} setdest {"have" if script.still > 1 else "has"} speed 0 and a new place: the node stops, as in '
+                     'ns-2; use zero_speed = "jump" to have it jump there, as in CORE')
     if len(script.shares) >= _FEW and max(script.shares) < _HASTY:
-        notes.append(f"every leg is over within {max(script.shares):.2g} of the time until the next one of its node: speeds are in m/s and "
-                     "places in m, neither in km nor in degrees")
+        notes.append(f"every leg takes at most {max(script.shares):.2g} of the time until the node's next one; expected speeds in m/s and places in m, "
+                     "not km or degrees")
     if script.high and (low := [name for name, node in nodes.items() if node.place[2] is None]):
-        notes.append(f"{_some(low)} without Z_, while others have one: taken as 0, as ns-2 does")
+        notes.append(f"{_some(low)} without Z_, while others have one: 0 is used, as in ns-2")
     again = [name for name, node in nodes.items() if len({leg[0] for leg in node.legs}) < len(set(leg[:2] for leg in node.legs))]
     if again:
-        notes.append(f"{_some(again)} with two setdest at one instant: the later line holds, as in ns-2")
+        notes.append(f"{_some(again)} with two setdest at one instant: the later line applies, as in ns-2")
     widths = {len(leg[1]) for node in nodes.values() for leg in node.legs}
     if len(widths) > 1:
-        notes.append("some setdest have three numbers and some four: three are x y speed, four are x y "
-                     + ("z speed, as the file has Z_" if script.high else "speed status"))
+        notes.append("some setdest have three numbers and some four: three are read as x y speed, four as x y "
+                     + ("z speed, because the file has Z_" if script.high else "speed status"))
     lasts = [leg[1][3] for node in nodes.values() for leg in node.legs if len(leg[1]) == 4]
     if script.high and 0 in lasts and all(last in _STATUS for last in lasts):
-        notes.append("setdest of four numbers are x y z speed, as the file has Z_; all these speeds are 0, 1 or 2, as a status "
-                     "would be (DisasterArea, `x y speed status`): without the Z_ lines it is read as one")
+        notes.append("setdest with four numbers are read as x y z speed, because the file has Z_; all these speeds are 0, 1 or 2, like a "
+                     "status (DisasterArea, `x y speed status`); remove the Z_ lines if they are statuses")
     if lasts and not script.high or tcl.STATUS in script.asides:
-        notes.append("the status of nodes (DisasterArea: who has left) is passed over, all hosts stay; the "
-                     ".movements file of the same run has it")
+        notes.append("the status of nodes (DisasterArea: who has left) is ignored, so all hosts stay; use the "
+                     ".movements file of the same run, which has it")
     for what, count in script.asides.items():
         if what != tcl.STATUS:
-            notes.append(f"{count} {'lines are' if count > 1 else 'line is'} no movement and passed over: {what} "
+            notes.append(f"{count} {'lines are' if count > 1 else 'line is'} not movement and ignored: {what} "
                          f"(line {script.first_aside[what]})")
     return [*notes, *_missing(script, last)]
 
 
 def _missing(script: _Script, last: float) -> Iterator[str]:
-    """What a file says of hosts and time, and does not have."""
+    """What a file says about hosts and time but does not contain."""
     there = len(script.nodes)
     written = {node.word for node in script.nodes.values()}
     if unplaced := [word for word in script.made if word not in written]:
         named = [_name(match[2] or match[3]) if (match := tcl.NODE.fullmatch(word)) else word for word in unplaced]
         shown = [word if name in script.nodes else name for name, word in zip(named, unplaced)]
-        yield (f"{_some(shown)} made (line {script.made[unplaced[0]]}) and neither placed nor moved: not among the hosts here, "
-               "while ns-2 has such a node at 0, 0; place it if it should be")
+        yield (f"{_some(shown)} made (line {script.made[unplaced[0]]}) but neither placed nor moved: not used as a host, "
+               "while ns-2 puts such a node at 0, 0; place it if it should take part")
     for said, count in [item for item in script.counts.items() if item[1] != there][:_MOST_COUNTS]:
-        yield f"{said} says {count} nodes, and it has {there}: those take part"
+        yield f"{said} says {count} nodes, but the file has {there}: those take part"
     if script.header and script.header[0] != there:
-        yield f"its header says {script.header[0]} nodes, and it has {there}: those take part"
+        yield f"the header says {script.header[0]} nodes, but the file has {there}: those take part"
     if script.header and script.header[1] is not None and script.header[1] < last:
-        yield f"its header says {script.header[1]:g} s, and its last leg ends at {last:g} s: taken as lasting that long"
+        yield f"the header says {script.header[1]:g} s, but the last leg ends at {last:g} s: the trace lasts until then"
 
 
 def _outside(script: _Script, low: list[float], high: list[float]) -> Iterator[str]:
     """Places beyond the area that its header tells."""
     for axis, most in zip(range(2), script.area or ()):
         if (farthest := outside(low[axis], high[axis], most)) is not None:
-            yield f"hosts go as far as {'xy'[axis]} = {farthest:.15g} m, and its header says max {'xy'[axis]}: {most:.15g}"
+            yield f"hosts reach {'xy'[axis]} = {farthest:.15g} m, but the header says max {'xy'[axis]}: {most:.15g}"
 
 
 def _comings(path: Path, script: _Script, activity: Path | None, lives: dict[str, list[tuple[float, float]]]) -> list[str]:
     """Cars that come late and leave, as SUMO writes them: by its activity file, or assumed."""
     if activity:
-        where = "lines in it" if activity == path else f"{activity.name} beside it"
-        notes = [f"hosts are there from their `start` to their `stop`, by {where}"]
+        where = "lines in the file" if activity == path else f"{activity.name} next to it"
+        notes = [f"hosts are present from their `start` to their `stop`, according to {where}"]
         away = [(leg[0], name) for name, node in script.nodes.items() for leg in node.legs
                 if not any(since <= leg[0] < until for since, until in lives[name])]
         if away:
-            notes.append(f"{len(away)} setdest are of hosts that are not there then (the first: host {min(away)[1]} at {min(away)[0]:.15g} s): "
-                         "are the movement and the activity of one run of SUMO?")
+            notes.append(f"{len(away)} setdest {'move' if len(away) > 1 else 'moves'} a host while it is absent (the first: host {min(away)[1]} at {min(away)[0]:.15g} s); "
+                         "check that movement and activity are from one SUMO run")
         if activity == path and (other := _activity_file(path)) and os.path.isfile(other):
-            notes.append(f"{other.name} beside it is not read, as it has such lines itself")
+            notes.append(f"{other.name} next to it is ignored, because the file itself has such lines")
         return notes
     first_leg = min((leg[2] for node in script.nodes.values() for leg in node.legs), default=0)
     late = [name for name, node in script.nodes.items() if node.line > first_leg and _comes(node)]
     beside = _activity_file(path)
     if not late and not (beside and "ns2mobility" in path.name.lower()):
         return []
-    cure = f"{beside.name} beside it" if beside else (
-        "SUMO's activity file beside it, named as this one with `activity` in place of `mobility`,")
-    who = f"{_some(late)} with a first setdest to where they are, as SUMO writes it for a car that comes then" if late \
-        else "hosts that come late or leave"
-    return [f"{who}: taken as standing at their first place before their first leg, and at the last place after their "
-            f"last one; {cure} would say when they are there"]
+    cure = f"{beside.name} next to it" if beside else (
+        "SUMO's activity file next to it, with `activity` in place of `mobility` in its name,")
+    who = f"{_some(late)} with a first setdest to where they are, as SUMO writes for a car that appears then" if late \
+        else "hosts that appear late or leave"
+    return [f"{who}: they stay at their first place until their first leg, and at their last place after their "
+            f"last one; add {cure} to say when they are present"]
 
 
 def _comes(node: _Node) -> bool:
@@ -351,14 +351,14 @@ def _drive(path: Path, node: _Node, script: _Script, dimensions: int, jump: bool
         _reach(times, points, time, place)
         target, speed = _leg(numbers, place, script.high)
         if speed < 0:
-            raise TraceError(path, line, f"speed {speed:g}; 0 m/s (stop) or more")
+            raise TraceError(path, line, f"found speed {speed:g}; expected 0 m/s (stop) or more")
         if speed == 0:
             script.still += math.dist(target, place) > _APART
             target = place = target if jump else place
             _reach(times, points, time, place)
         origin, left, arrival = place, time, time + (math.dist(place, target) / speed if speed else 0.0)
         if arrival > FARTHEST:
-            raise TraceError(path, line, f"speed {speed:g}, with which it never arrives; 0 m/s (stop) or more")
+            raise TraceError(path, line, f"found speed {speed:g}, too slow to ever arrive; use 0 m/s (stop) or a higher speed")
     if target != points[-1]:
         _reach(times, points, arrival, target)
     alive = () if lives is None else (np.array(lives).reshape(-1, 2),)
@@ -382,31 +382,31 @@ def _leg(numbers: tuple[float, ...], place: tuple[float, ...], high: bool) -> tu
 
 
 def _duration(path: Path, script: _Script, beside: nsparams.Parameters, last: float) -> tuple[float, str]:
-    """How long the trace lasts, and by what that is known."""
+    """How long the trace lasts, and where that comes from."""
     if beside.nodes is not None and beside.nodes[0] != len(script.nodes):
-        raise TraceError(path, None, f"{len(script.nodes)} nodes, but {beside.nodes[0]:.12g} by line {beside.nodes[1]} of {beside.path.name} "
-                         "beside it; the two of one run of BonnMotion")
+        raise TraceError(path, None, f"found {len(script.nodes)} nodes, but {beside.nodes[0]:.12g} in line {beside.nodes[1]} of {beside.path.name} "
+                         "next to it; use files from one BonnMotion run")
     if beside.duration is not None:
-        return beside.duration, f"by {beside.path.name}"
-    more = f"a line `set val(duration) SECONDS` in {beside.path.name} beside it declares more"
+        return beside.duration, f"from {beside.path.name}"
+    more = f"a line `set val(duration) SECONDS` in {beside.path.name} next to it declares more"
     if script.header and script.header[1] is not None and script.header[1] >= last:
-        return script.header[1], f"by its header, max time; {more}"
-    return last, f"by its last leg; {more}"
+        return script.header[1], f"from max time in its header; {more}"
+    return last, f"from its last leg; {more}"
 
 
 def write(movement: Movement, path: Path) -> None:
-    """Write the trace and, beside it, its .ns_params.
+    """Write the trace and, next to it, its .ns_params.
 
     Node ids are the hosts' names if all of them are numbers, else 0, 1, .. Raises TraceError for
-    what the format cannot say: hosts that are absent at times, jumps. Positions read back to
-    within rounding, as the format gives speeds and not times of arrival.
+    what the format cannot express: absent hosts and jumps. Positions read back within rounding,
+    because the format has speeds, not arrival times.
     """
     plain = all(name.isdecimal() and str(int(name)) == name for name in movement.names)
     lines = []
     for host, (name, trajectory) in enumerate(zip(movement.names, movement.trajectories)):
         if not trajectory.always_present:
             raise TraceError(
-                path, None, f"host {name} is absent at times, which ns-2 cannot say; write BonnMotion"
+                path, None, f"host {name} is absent at times, which ns-2 cannot express; use BonnMotion"
             )
         node = f"$node_({name if plain else host})"
         lines += _node_lines(path, name, node, trajectory, movement.dimensions)
@@ -425,7 +425,7 @@ def _node_lines(path: Path, name: str, node: str, trajectory: Trajectory, dimens
             continue
         if until == t:
             raise TraceError(
-                path, None, f"host {name} jumps at {t:g} s, which ns-2 cannot say; write BonnMotion"
+                path, None, f"host {name} jumps at {t:g} s, which ns-2 cannot express; use BonnMotion"
             )
         speed = math.dist(origin, target) / (until - t)
         where = " ".join(map(repr, target))

@@ -1,7 +1,7 @@
-"""The .ns_params file beside an ns-2 file of movement: its length, its number of nodes and its area.
+"""The .ns_params file next to an ns-2 movement file: its duration, its number of nodes and its area.
 
-BonnMotion's NSFile writes `set val(duration) 600.0`, `set val(nn) 50`, `set val(x) 500.0`. What else stands there
-is told, so that nobody takes it for read.
+BonnMotion's NSFile writes `set val(duration) 600.0`, `set val(nn) 50`, `set val(x) 500.0`. Other lines are reported,
+so that nobody assumes they were used.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ _KNOWN = re.compile(r"set\s+(?:\w+\((?:duration|stop|nn|x|y|z)\)|duration)(?:\s|
 
 @dataclass(slots=True)
 class Parameters:
-    """What the file says; None and nothing for what it does not."""
+    """What the file says; None or empty for what it does not say."""
 
     path: Path
     duration: float | None = None  # s
     nodes: tuple[float, int] | None = None  # and the line that says so
     area: dict[int, float] = field(default_factory=dict)  # axis -> m
-    passed_over: list[int] = field(default_factory=list)  # lines
+    ignored: list[int] = field(default_factory=list)  # lines
     idle: bool = False  # the file is there, and nothing of it is read
     other: str = ""  # BonnMotion's own .params, where there are no .ns_params
 
     def notes(self, low: Sequence[float], high: Sequence[float]) -> list[str]:
-        """Sentences about what was passed over, and about an area that is not that of the movement.
+        """Sentences about what was ignored, and about an area that does not fit the movement.
 
-        low, high: m, the least and the largest coordinate of each axis.
+        low, high: m, the smallest and largest coordinate of each axis.
         """
-        told = [f"hosts go as far as {'xyz'[axis]} = {farthest:.15g} m, and {self.path.name} beside it says {side:.15g}: is it of the "
-                "same run?" for axis, side in self.area.items()
+        told = [f"hosts reach {'xyz'[axis]} = {farthest:.15g} m, but {self.path.name} next to it says {side:.15g}; check that both are "
+                "from one run" for axis, side in self.area.items()
                 if axis < len(low) and (farthest := outside(low[axis], high[axis], side)) is not None]
-        if self.idle and not self.passed_over:
-            told.append(f"nothing of {self.path.name} beside it is read: no line `set val(duration) ..` or `set val(nn) ..` in it")
+        if self.idle and not self.ignored:
+            told.append(f"{self.path.name} next to it is ignored, because it has no line `set val(duration) ..` or `set val(nn) ..`")
         if self.other:
-            told.append(f"nothing of {self.other} beside it is read, which is for a BonnMotion file; {self.path.name} is for this one")
-        if count := len(self.passed_over):
-            told.append(f"{count} {'lines' if count > 1 else 'line'} of {self.path.name} beside it {'are' if count > 1 else 'is'} passed over "
-                        f"(line {self.passed_over[0]}): read are `set val(NAME) NUMBER` of duration, stop, nn, x, y and z")
+            told.append(f"{self.other} next to it is ignored, because it is for a BonnMotion file; use {self.path.name} for this one")
+        if count := len(self.ignored):
+            told.append(f"{count} {'lines' if count > 1 else 'line'} of {self.path.name} next to it {'are' if count > 1 else 'is'} ignored "
+                        f"(line {self.ignored[0]}); expected `set val(NAME) NUMBER` with duration, stop, nn, x, y or z")
         return told
 
 
 def read(trace: Path) -> Parameters:
-    """Of the file beside a trace, if there is one. Raises TraceError."""
+    """Read the file next to a trace, if there is one. Raises TraceError."""
     beside = companion(trace, ".ns_params", ".ns_movements")
     found = Parameters(beside)
     if not beside.is_file():
@@ -72,24 +72,24 @@ def _take(found: Parameters, number: int, command: str) -> None:
     match = _SET.fullmatch(re.sub(r"\s#.*", "", command))
     if match is None:
         if _KNOWN.match(command):
-            raise TraceError(found.path, number, f'"{command[:40]}"; `set val(NAME) NUMBER`, one number')
-        found.passed_over.append(number)
+            raise TraceError(found.path, number, f'found "{command[:40]}"; expected `set val(NAME) NUMBER` with one number')
+        found.ignored.append(number)
         return
     name = match[1] or match[2]
     if name not in ("duration", "stop", "nn", "x", "y", "z") or match[2] and name != "duration":
-        found.passed_over.append(number)
+        found.ignored.append(number)
         return
     value = tcl.as_number(found.path, number, next(text for text in match.groups()[2:] if text is not None).strip())
     if name in ("x", "y", "z"):
         if (known := found.area.setdefault("xyz".index(name), value)) != value:
-            raise TraceError(found.path, number, f"a second {name}, {value:g} after {known:g}; one of them")
+            raise TraceError(found.path, number, f"found a second {name}, {value:g} after {known:g}; keep one of them")
     elif name == "nn":
         if found.nodes is not None and found.nodes[0] != value:
-            raise TraceError(found.path, number, f"a second number of nodes, {value:g} after {found.nodes[0]:g}; one of them")
+            raise TraceError(found.path, number, f"found a second number of nodes, {value:g} after {found.nodes[0]:g}; keep one of them")
         found.nodes = value, number
     else:
         if found.duration not in (None, value):
-            raise TraceError(found.path, number, f"a second duration, {value:g} after {found.duration:g}; one of them")
+            raise TraceError(found.path, number, f"found a second duration, {value:g} after {found.duration:g}; keep one of them")
         if value < 0:
-            raise TraceError(found.path, number, f"a duration of {value:g}; a number of seconds")
+            raise TraceError(found.path, number, f"found a duration of {value:g}; expected 0 s or more")
         found.duration = value

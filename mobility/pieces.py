@@ -1,6 +1,6 @@
-"""All trajectories of a movement cut into pieces of constant velocity, in flat arrays.
+"""All trajectories of a movement, cut into pieces of constant velocity, in flat arrays.
 
-Positions of all hosts at once and the search for contacts both run over these arrays.
+The positions of all hosts and the search for contacts both use these arrays.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What a line of an ns-2 file says, as far as lines of plain Tcl can say it.
 
-No Tcl is run here. A line is a place, a leg, something that is known to be no movement, or refused:
-a loop, a variable or a procedure may move nodes in ways that nobody would miss until the figures are
-wrong.
+No Tcl is run here. A line is a place, a leg, something known not to be movement, or refused: a loop, a
+variable or a procedure may move nodes in ways that nobody would notice until the figures are wrong.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from mobility.textfile import FARTHEST, NotUnderstood, TraceError
 
 MOST_JOINED = 1 << 20  # characters
 PLAIN = (
-    "only plain lines are read: run the script with its `$node_(3) set X_ ..` and `setdest` lines written out "
-    'by `puts`, numbers in place of variables, as in `$ns_ at 2.0 "$node_(3) setdest 90.4 44.9 1.37"`'
+    "only plain lines can be read: have the script print its `$node_(3) set X_ ..` and `setdest` lines with `puts`, "
+    'with numbers in place of variables, as in `$ns_ at 2.0 "$node_(3) setdest 90.4 44.9 1.37"`'
 )
 # any array or variable name will do: $node_(3), $n(3), $node(3), $n3
 _NODE = r"\$[A-Za-z_]+(?:\([^()$\[\]\s]{1,64}\)|\d{1,64})"
@@ -35,7 +34,7 @@ _CONTROL = frozenset(
 _WORD = r"[^\s$\[\]{}\";]+"  # of Tcl, in which nothing is put in place of anything
 _ID = rf"\$\w+(?:\({_WORD}\))?"
 # Commands that are no movement, matched as a whole. Those of the first list are as usual in such a file as
-# movement is; the others are told of.
+# movement is; the others are reported.
 _USUAL = tuple(map(re.compile, (
     r"set\s+god_?\s+\[\s*God\s+instance\s*\]",
     r"\$god_?\s+(?:set-dist|new_node)\s.*",
@@ -54,7 +53,7 @@ _NO_MOVEMENT = tuple((re.compile(sign), what) for sign, what in (
     (rf"set\s+\w+(?:\({_WORD}\))?\s+\[\s*new\s+\S+(?:\s+{_WORD})*\s*\]", "objects"),
     (r"puts\s+(?:-nonewline\s+)?(?:stdout\s+|stderr\s+)?(?:\"[^\"\[]*\"|\{[^{}]*\}|" + _WORD + ")", "output"),
     (rf"{_ID}\s+(?:start|stop|reset|halt|run|flush-trace|label|color|shape|add-mark|delete-mark)(?:\s+{_WORD})*",
-     "starts and stops of traffic and nodes (all hosts are there throughout), labels, the end"),
+     "starts and stops of traffic and nodes (all hosts stay throughout), labels, the end"),
     (rf"{_ID}\s+(?:attach|attach-agent|connect|node-config|duplex-link|simplex-link|trace-all|namtrace-all|"
      r"namtrace-all-wireless|load_flatgrid|use-newtrace)(?:\s+[^\[\]{}\";]+)?", "agents and links"),
     (rf"{_ID}\s+set\s+(?![XYZxyz]_?\s)\w+\s+{_WORD}", "settings of objects"),
@@ -106,7 +105,7 @@ class Count:
 
 @dataclass(slots=True)
 class Aside:
-    """A command that is no movement; `what` it is about, "" for what any such file may hold."""
+    """A command that is not movement; `what` it is about, "" for what any such file may contain."""
 
     what: str
 
@@ -115,14 +114,14 @@ STATUS = "a node's status"
 
 
 def joined(path: Path, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Lines with the numbers at which they begin; one that ends in a backslash goes on in the next."""
+    """Lines and the numbers at which they begin; one that ends in a backslash continues in the next."""
     begin, parts, length = 0, [], 0
     for number, line in enumerate(lines, 1):
         if line.endswith("\\") and (len(line) - len(line.rstrip("\\"))) % 2:
             begin, length = begin or number, length + len(line)
             parts.append(line[:-1])
             if length > MOST_JOINED:
-                raise TraceError(path, begin, f"more than {MOST_JOINED >> 20} MiB in lines that go on by a backslash; fewer")
+                raise TraceError(path, begin, f"found more than {MOST_JOINED >> 20} MiB in lines continued by a backslash; shorten them")
             continue
         yield (begin, " ".join((*parts, line))) if begin else (number, line)
         begin, parts, length = 0, [], 0
@@ -134,7 +133,7 @@ Said = Place | Leg | Switch | Made | Count | Aside
 
 
 def understand(path: Path, number: int, line: str) -> list[Said]:
-    """What a line says, in order; nothing for a blank one or a comment. Raises TraceError."""
+    """What a line says, in order; nothing for a blank line or a comment. Raises TraceError."""
     text = line.strip()
     if not text or text.startswith("#"):
         return []
@@ -168,14 +167,14 @@ def _split(path: Path, number: int, text: str) -> Iterator[str]:
     while rest and not rest.startswith("#"):
         match = re.match(r"(?:\"(?:[^\"\\]|\\.)*\"|\{[^{}]*\}|[^\";{}])+", rest)
         if not match:
-            raise NotUnderstood(path, number, f"quotes or braces that do not close in the line; {PLAIN}")
+            raise NotUnderstood(path, number, f"found unclosed quotes or braces; {PLAIN}")
         command = re.sub(r"\s#.*", "", match[0]) if '"' not in match[0] else match[0]
         rest = rest[match.end():]
         if rest and not rest.startswith(";"):
             if set(rest) <= set('" ;') and match[0].lstrip().startswith("$"):  # one quote too many at the end
                 rest = ""
             else:
-                raise NotUnderstood(path, number, f"quotes or braces that do not close in the line; {PLAIN}")
+                raise NotUnderstood(path, number, f"found unclosed quotes or braces; {PLAIN}")
         rest = rest.lstrip("; \t")
         if command.strip():
             yield command.strip()
@@ -184,7 +183,7 @@ def _split(path: Path, number: int, text: str) -> Iterator[str]:
 def _refuse_control(path: Path, number: int, text: str) -> None:
     word = text.split(None, 1)[0].lstrip(":") if text.split() else ""
     if word in _CONTROL:
-        raise NotUnderstood(path, number, f"a Tcl script (`{word}`); {PLAIN}")
+        raise NotUnderstood(path, number, f"found a Tcl script (`{word}`); {PLAIN}")
 
 
 def _other(path: Path, number: int, command: str) -> Said:
@@ -203,21 +202,21 @@ def _other(path: Path, number: int, command: str) -> Said:
     verbs = words[3:] if timed else words
     if "setdest" in words:
         if not timed or words.index("setdest") != 4:
-            raise NotUnderstood(path, number, 'setdest elsewhere; `$ns_ at TIME "$node_(ID) setdest X Y SPEED"`')
+            raise NotUnderstood(path, number, 'found setdest out of place; expected `$ns_ at TIME "$node_(ID) setdest X Y SPEED"`')
         return _leg(path, number, words[2], words[3], words[5:])
     if len(verbs) >= 3 and verbs[1] == "set" and verbs[2] in ("X_", "Y_", "Z_"):
         if len(verbs) == 3:
-            raise TraceError(path, number, f"{verbs[2]} without a number; `set {verbs[2]} 83.4`")
+            raise TraceError(path, number, f"found {verbs[2]} without a number; expected `set {verbs[2]} 83.4`")
         if timed:
             raise TraceError(
-                path, number, f"{verbs[2]} set at a time; only setdest can move a node of a running trace"
+                path, number, f"found {verbs[2]} set at a time; use setdest to move a node after the start"
             )
         if len(verbs) != 4:
-            raise TraceError(path, number, f"{verbs[2]} with something else than one number; {PLAIN}")
+            raise TraceError(path, number, f"found {verbs[2]} without exactly one number; {PLAIN}")
         return _place(path, number, verbs[0], verbs[2][0], verbs[3])
     if "$" in command or "[" in command:
-        raise NotUnderstood(path, number, f"a Tcl command that may or may not move nodes; {PLAIN}")
-    raise NotUnderstood(path, number, f"neither movement nor a command of ns-2 that is known; {PLAIN}")
+        raise NotUnderstood(path, number, f"found a Tcl command that may or may not move nodes; {PLAIN}")
+    raise NotUnderstood(path, number, f"found neither movement nor a known ns-2 command; {PLAIN}")
 
 
 def _aside(command: str) -> Aside | None:
@@ -238,7 +237,7 @@ def _leg(path: Path, number: int, time: str, node: str, words: list[str]) -> Leg
         raise TraceError(
             path,
             number,
-            f"setdest with {len(numbers)} numbers; x y speed, x y z speed (3D) "
+            f"found setdest with {len(numbers)} numbers; expected x y speed, x y z speed (3D) "
             "or x y speed status (DisasterArea)",
         )
     return Leg(_checked(path, number, node), as_number(path, number, time), numbers)
@@ -246,7 +245,7 @@ def _leg(path: Path, number: int, time: str, node: str, words: list[str]) -> Leg
 
 def _checked(path: Path, number: int, word: str) -> str:
     if not NODE.fullmatch(word):
-        raise TraceError(path, number, f'"{word[:40]}"; a node, such as $node_(0): {PLAIN}')
+        raise TraceError(path, number, f'found "{word[:40]}"; expected a node, such as $node_(0): {PLAIN}')
     return word
 
 
@@ -258,7 +257,7 @@ def as_number(path: Path, number: int, word: str) -> float:
         value = math.nan
     if not math.isfinite(value):
         cure = f"a number: {PLAIN}" if word[:1] in "$[" else "a number"
-        raise TraceError(path, number, f'"{word[:40]}"; {cure}')
+        raise TraceError(path, number, f'found "{word[:40]}"; expected {cure}')
     if abs(value) > FARTHEST:
-        raise TraceError(path, number, f'"{word[:40]}"; a number within +-{FARTHEST:g}')
+        raise TraceError(path, number, f'found "{word[:40]}"; expected a number within +-{FARTHEST:g}')
     return value

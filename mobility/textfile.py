@@ -1,7 +1,7 @@
 """Trace files as lines of text, gzipped or not, and the error that names file and line.
 
-Read as a stream and bounded in every direction, so that neither a file of gigabytes nor a small one
-that unpacks to gigabytes takes the memory of the machine.
+Files are read as streams within bounds, so neither a file of gigabytes nor a small one that unpacks to
+gigabytes exhausts memory.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PACKED = {b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\
 
 
 class TraceError(Exception):
-    """A trace that cannot be read or written: "file:line: what was found; what would do"."""
+    """A trace that cannot be read or written: "file:line: what was found; what to do"."""
 
     def __init__(self, path: Path | str, line: int | None, problem: str) -> None:
         self.path, self.line, self.problem = Path(path), line, problem
@@ -43,7 +43,7 @@ class TraceError(Exception):
 
 
 class NotUnderstood(TraceError):
-    """A line that does not say what its format has there: the file may be one of another format."""
+    """A line that does not fit its format: the file may have another format."""
 
 
 class _Bounded(io.RawIOBase):
@@ -59,28 +59,28 @@ class _Bounded(io.RawIOBase):
         try:
             count = self._stream.readinto(buffer)
         except (gzip.BadGzipFile, EOFError, zlib.error):
-            raise TraceError(self._path, None, "a damaged gzip file; fetch or make it again") from None
+            raise TraceError(self._path, None, "damaged gzip file; download or create it again") from None
         self._read += count
         if self._read > MOST_BYTES:
-            raise TraceError(self._path, None, f"more than {MOST_BYTES >> 20} MiB of text; cut it into parts")
+            raise TraceError(self._path, None, f"more than {MOST_BYTES >> 20} MiB of text; split it")
         if self._packed is not None and self._read > max(ALWAYS_UNPACKED, MOST_RATIO * self._packed):
             raise TraceError(
                 self._path,
                 None,
-                f"unpacks to more than {MOST_RATIO} times its size, as no trace does; "
-                "unpack it yourself if it is in order",
+                f"unpacks to more than {MOST_RATIO} times its size, unlike any trace; "
+                "if it is a trace, unpack it first",
             )
         return count
 
 
 def read_lines(path: Path, doubts: list[str] | None = None) -> Iterator[str]:
-    """The lines of a file without their ends (LF, CRLF or CR); unpacks gzip whatever its name.
+    """The lines of a file without their ends (LF, CRLF or CR); unpacks gzip whatever the file's name.
 
-    doubts: takes a sentence where the last line has no end, as in a file of which the rest is missing, and one where a
-    character stands that ends a line for some programs only. Without it such a character is refused.
+    doubts: gets a sentence if the last line has no end, as in a truncated file, and one if the text has a character
+    that ends a line for some programs only. Without `doubts`, such a character is refused.
 
-    Raises TraceError for what cannot be read, is no text, or is larger than the bounds above; parts of
-    the lines may have been given by then.
+    Raises TraceError for a file that cannot be read, is not text, or exceeds the bounds above; some lines
+    may have been yielded by then.
     """
     try:
         if path.exists() and not path.is_file() and not path.is_dir():  # a pipe would wait, a device never end
@@ -93,19 +93,19 @@ def read_lines(path: Path, doubts: list[str] | None = None) -> Iterator[str]:
         raise TraceError(path, None, f"cannot be read: {error.strerror}; give a trace file") from None
     except UnicodeDecodeError:
         raise TraceError(
-            path, None, "not a text file in UTF-8; give a BonnMotion or ns-2 trace, saved as UTF-8"
+            path, None, "not a UTF-8 text file; give a BonnMotion or ns-2 trace, saved as UTF-8"
         ) from None
     except ValueError:  # a zero byte in the name
-        raise TraceError(path, None, "no name of a file; check it") from None
+        raise TraceError(path, None, "not a valid file name; check it") from None
 
 
 def _lines(path: Path, file: io.BufferedReader, doubts: list[str] | None) -> Iterator[str]:
     head = file.peek(6)[:6]
     for magic, name in _PACKED.items():
         if head.startswith(magic):
-            raise TraceError(path, None, f"a packed file ({name}); unpack it, or pack it with gzip")
+            raise TraceError(path, None, f"packed with {name}; unpack it, or use gzip")
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise TraceError(path, None, "not a text file in UTF-8 (it begins as UTF-16 does); save it as UTF-8")
+        raise TraceError(path, None, "not a UTF-8 text file (it begins like UTF-16); save it as UTF-8")
     if head[:2] == b"\x1f\x8b":
         packed = path.stat().st_size
         raw = _Bounded(path, gzip.GzipFile(fileobj=file), packed)
@@ -117,10 +117,10 @@ def _lines(path: Path, file: io.BufferedReader, doubts: list[str] | None) -> Ite
         number += 1
         if len(line) > MOST_LINE:
             raise TraceError(
-                path, number, f"more than {MOST_LINE >> 20} MiB in one line; a line of a trace is shorter"
+                path, number, f"found a line of more than {MOST_LINE >> 20} MiB; give a trace, whose lines are shorter"
             )
         if doubts is not None and not line.endswith("\n"):
-            doubts.append(f"its last line ({number}) has no end, so the file may be cut off and its last number may lack digits; add a line end if it is complete")
+            doubts.append(f"the last line ({number}) has no line end, so the file may be truncated and its last number may lack digits; add a line end if the file is complete")
         line = line.removesuffix("\n")
         parts = line.splitlines()  # faster than a search for each of them
         if line and not told and (len(parts) > 1 or len(parts[0]) < len(line)):
@@ -133,13 +133,13 @@ def _tell_break(path: Path, number: int, line: str, doubts: list[str] | None) ->
     """Say that a line holds a character that ends a line for some programs, or refuse it."""
     found = next(name for sign, name in _BREAKS.items() if sign in line)
     if doubts is None:
-        raise TraceError(path, number, f"{found} in the line, which some programs read as the end of a line; put a line end or a blank there")
-    doubts.append(f"line {number} holds {found}, which some programs read as the end of a line and this reader does not; put a line end "
-                  "or a blank there")
+        raise TraceError(path, number, f"found {found}, which some programs read as a line end; replace it with a line end or a blank")
+    doubts.append(f"line {number} contains {found}, which some programs read as a line end, but this reader does not; replace it with a "
+                  "line end or a blank")
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write UTF-8; gzipped, and the same bytes every time, if the name ends in .gz."""
+    """Write UTF-8; if the name ends in .gz, gzipped with the same bytes every time."""
     data = text.encode()
     if path.suffix == ".gz":
         data = gzip.compress(data, compresslevel=6, mtime=0)
@@ -150,7 +150,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def base_name(path: Path, *endings: str) -> str:
-    """The file's name without .gz and without the first of `endings` that fits, in capitals or not."""
+    """The file's name without .gz and without the first of `endings` that fits, whatever its case."""
     name = _without(path.name, ".gz")
     for ending in endings:
         if (rest := _without(name, ending)) != name:
@@ -163,10 +163,10 @@ def _without(name: str, ending: str) -> str:
 
 
 def companion(path: Path, ending: str, own: str) -> Path:
-    """The file `ending` (".params") that belongs to a trace whose name ends in `own` (".movements").
+    """The file with `ending` (".params") that belongs to a trace whose name ends in `own` (".movements").
 
-    It may be x.movements.params, too; for a trace of another name, such as x.txt, it may be x.txt.params or x.params: the
-    one that is there, else x.params. Raises TraceError for several.
+    It may also be x.movements.params. For a trace with another name, such as x.txt, it is x.txt.params or x.params,
+    whichever exists, else x.params. Raises TraceError for several.
     """
     name, whole = base_name(path, own), base_name(path)
     names = [whole + ending, (Path(name).stem if whole == name else name) + ending]
@@ -174,10 +174,10 @@ def companion(path: Path, ending: str, own: str) -> Path:
 
 
 def find_beside(path: Path, names: Sequence[str]) -> Path | None:
-    """The file of one of these names beside a trace, packed (.gz) or not; None without one.
+    """The file next to a trace that has one of these names, packed (.gz) or not; None if there is none.
 
-    Capitals count where they are right, and else do not: archives come from systems to which they are the same. Raises
-    TraceError for several, which may say different things.
+    An exact match comes first; without one, case is ignored, because archives come from systems that ignore it. Raises
+    TraceError for several, which may differ.
     """
     wanted = dict.fromkeys((*names, *(name + ".gz" for name in names)))
     there = [name for name in wanted if os.path.isfile(path.with_name(name))]  # False too for a name that cannot be
@@ -188,5 +188,5 @@ def find_beside(path: Path, names: Sequence[str]) -> Path | None:
             if not any(name != path.name and name.casefold() == path.name.casefold() for name in names):  # or it may be of that trace
                 there = sorted(name for name in names if name.casefold() in folded)
     if len(there) > 1:
-        raise TraceError(path, None, f"{there[0]} and {there[1]} beside it, which may both be meant; one of them")
+        raise TraceError(path, None, f"found both {there[0]} and {there[1]} next to it; keep one of them")
     return path.with_name(there[0]) if there else None

@@ -1,4 +1,4 @@
-"""Trace files by format: which formats there are, and which one a file's name tells."""
+"""Trace files by format: which formats exist, and which one a file's name indicates."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _ENDINGS: dict[str, str] = {ending: name for name, module in FORMATS.items() for
 
 
 def read(path: Path | str, format: str | None = None, **options: object) -> Movement:
-    """Read a trace; without `format` its name decides. `options` are those of the format's reader.
+    """Read a trace; without `format`, its name decides. `options` go to the format's reader.
 
-    Raises TraceError ("file:line: ..."), which names the format of a file that is of another one.
+    Raises TraceError ("file:line: ..."). If the file has another format that is known, the error names it.
     """
     path = Path(path)
     chosen = _format(path, format)
@@ -32,19 +32,19 @@ def read(path: Path | str, format: str | None = None, **options: object) -> Move
 
 
 def write(movement: Movement, path: Path | str, format: str | None = None) -> None:
-    """Write a trace, gzipped if its name ends in .gz; raises TraceError for what it cannot say."""
+    """Write a trace, gzipped if its name ends in .gz. Raises TraceError if the format cannot express the movement."""
     path = Path(path)
     FORMATS[_format(path, format)].write(movement, path)
 
 
 def format_of(path: Path | str) -> str | None:
-    """The format that a file's name tells, or None: .movements, .ns_movements, .tcl, ..."""
+    """The format that a file's name indicates (.movements, .ns_movements, .tcl, ...), or None."""
     name = Path(path).name.lower().removesuffix(".gz")
     return next((format for ending, format in _ENDINGS.items() if name.endswith(ending)), None)
 
 
 def looks_like(path: Path | str) -> tuple[str, str] | None:
-    """(what a file seems to be, what to do with it) for a format that is known and not told by its name."""
+    """(what a file seems to be, what to do with it) for a known format that its name does not indicate."""
     return lookalikes.of_file(Path(path))
 
 
@@ -55,5 +55,5 @@ def _format(path: Path, format: str | None) -> str:
     known = " or ".join(f'"{name}"' for name in FORMATS)
     if not format and (found := lookalikes.of_file(path)):
         raise TraceError(path, None, f"looks like {found[0]}; {found[1]}")
-    said = f'format "{format}"' if format else "a name that does not tell the format"
+    said = f'found format "{format}"' if format else "the name does not indicate the format"
     raise TraceError(path, None, f"{said}; give {known}")

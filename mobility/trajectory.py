@@ -1,8 +1,7 @@
-"""The way of one host: waypoints joined by straight lines.
+"""The path of one host: waypoints joined by straight lines.
 
-Exact at any time: nothing is sampled. Before its first waypoint a host stands at it, after its
-last one it stands there (BonnMotion's and ns-2's meaning); spans in which it is not there at all
-are told apart by `lives`.
+Positions are exact at any time; nothing is sampled. A host stays at its first waypoint until that time and
+at its last one afterwards, as in BonnMotion and ns-2. `lives` has the spans in which the host exists.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ _ALWAYS.flags.writeable = False
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """times (k,) in s, never falling; points (k, d) in m, d = 2 or 3; both float64, k >= 1.
+    """times (k,) in s, never decreasing; points (k, d) in m, d = 2 or 3; both float64, k >= 1.
 
-    Two waypoints at one instant are a jump: the later one holds from that instant on.
-    lives (m, 2): the spans [from, until) in which the host exists, sorted, apart from each other.
+    Two waypoints at one instant are a jump: the later one applies from then on.
+    lives (m, 2): the spans [from, until) in which the host exists, sorted and disjoint.
     Raises ValueError when the arrays do not fit together.
     """
 
@@ -37,11 +36,11 @@ class Trajectory:
         if times.ndim != 1 or not len(times):
             raise ValueError("a trajectory needs at least one waypoint")
         if points.ndim != 2 or len(points) != len(times) or points.shape[1] not in (2, 3):
-            raise ValueError(f"{len(times)} times need as many points of 2 or 3 coordinates")
+            raise ValueError(f"found {len(times)} times; expected as many points, each with 2 or 3 coordinates")
         if not (np.isfinite(times).all() and np.isfinite(points).all()):
             raise ValueError("times and points must be finite numbers")
         if (times[1:] < times[:-1]).any():  # np.diff takes three times as long for few
-            raise ValueError("times must not fall")
+            raise ValueError("times must not decrease")
         if lives is not _ALWAYS and (np.diff(lives.ravel()) < 0).any():
             raise ValueError("lives must be sorted and must not overlap")
         for name, value in (("times", times), ("points", points), ("lives", lives)):
@@ -62,7 +61,7 @@ class Trajectory:
         return self.held(t)
 
     def velocity(self, t: float) -> np.ndarray:
-        """(d,) in m/s; at a waypoint that of the leg that begins there; NaN where absent."""
+        """(d,) in m/s; at a waypoint, the velocity of the leg that starts there; NaN where absent."""
         d = self.points.shape[1]
         if not self.present(t):
             return np.full(d, np.nan)
@@ -72,7 +71,7 @@ class Trajectory:
         return np.asarray((self.points[leg + 1] - self.points[leg]) / (self.times[leg + 1] - self.times[leg]))
 
     def window(self, start: float, duration: float) -> Trajectory:
-        """The `duration` seconds from `start` on, times counted from `start`."""
+        """`duration` seconds from `start`, with times relative to `start`."""
         end = start + duration
         inside = (self.times > start) & (self.times < end)
         times = np.concatenate(([0.0], np.minimum(self.times[inside] - start, duration), [duration]))
@@ -87,7 +86,7 @@ class Trajectory:
         return Trajectory(times[keep], points[keep], lives)
 
     def held(self, t: float, side: Literal["left", "right"] = "right") -> np.ndarray:
-        """The position at `t` whether the host is there or not; `side` chooses at a jump."""
+        """The position at `t`, even while the host is absent; `side` chooses at a jump."""
         leg = int(np.searchsorted(self.times, t, side=side)) - 1
         if leg < 0:
             return np.array(self.points[0])

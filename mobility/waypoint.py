@@ -1,9 +1,9 @@
 """The random waypoint model: go to a random place at a random speed, pause, and again.
 
-"steady" starts in the stationary distribution, so that nothing has to be thrown away (Navidi and
+"steady" starts in the stationary distribution, so no warm-up has to be discarded (Navidi and
 Camp, "Stationary distributions for the random waypoint mobility model"); "classic" starts every
-host at a uniform place at the begin of a leg, so that the hosts slow down and gather in the middle
-for hundreds of seconds (Yoon, Liu and Noble, "Random waypoint considered harmful").
+host at a uniform place at the start of a leg, so hosts slow down and gather in the middle for
+hundreds of seconds (Yoon, Liu and Noble, "Random waypoint considered harmful").
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def random_waypoint(
 ) -> Movement:
     """`count` hosts in [0, w] x [0, h] m, speeds uniform in `speed` m/s, pauses uniform in `pause` s.
 
-    Each host has a random stream of its own, keyed by (seed, "mobility", host): more hosts or a
-    longer run leave what the others did as it was. Raises ValueError for parameters that make no
-    sense, among them a least speed of 0.
+    Each host has its own random stream, keyed by (seed, "mobility", host): adding hosts or time does
+    not change how the others move. Raises ValueError for invalid parameters, such as a minimum speed
+    of 0.
     """
     check(count, area, speed, pause, duration, start)
     trajectories = [
@@ -54,31 +54,31 @@ def check(
     duration: float,
     start: str,
 ) -> None:
-    """Raise ValueError, "parameter: problem; cure", for what the model cannot do."""
+    """Raise ValueError, "parameter: found this; expected that", for parameters that the model cannot use."""
     if count < 0:
-        raise ValueError(f"count: found {count}; 0 or more")
+        raise ValueError(f"count: found {count}; expected 0 or more")
     if not all(0 < side < math.inf for side in area):
-        raise ValueError(f"area: found {area}; both sides above 0 m")
+        raise ValueError(f"area: found {area}; expected both sides above 0 m")
     if not 0 <= duration < math.inf:
-        raise ValueError(f"duration: found {duration}; 0 s or more")
+        raise ValueError(f"duration: found {duration}; expected 0 s or more")
     if not speed[0] > 0:
         raise ValueError(
-            f"speed: found a least speed of {speed[0]:g}; above 0 m/s, because with 0 the mean speed "
-            "falls towards 0 for ever and no steady state exists (Yoon, Liu, Noble)"
+            f"speed: found a minimum speed of {speed[0]:g}; expected above 0 m/s, because with 0 the mean "
+            "speed keeps falling towards 0 and there is no steady state (Yoon, Liu, Noble)"
         )
     if speed[0] < SLOWEST:
-        raise ValueError(f"speed: found a least speed of {speed[0]:g}; {SLOWEST:g} m/s or more")
+        raise ValueError(f"speed: found a minimum speed of {speed[0]:g}; expected {SLOWEST:g} m/s or more")
     if not speed[0] <= speed[1] < math.inf:
-        raise ValueError(f"speed: found {speed[0]:g} to {speed[1]:g}; the lower first")
+        raise ValueError(f"speed: found {speed[0]:g} to {speed[1]:g}; expected the lower one first")
     if not 0 <= pause[0] <= pause[1] < math.inf:
-        raise ValueError(f"pause: found {pause[0]:g} to {pause[1]:g}; 0 s or more, the lower first")
+        raise ValueError(f"pause: found {pause[0]:g} to {pause[1]:g}; expected 0 s or more, the lower one first")
     if start not in STARTS:
-        raise ValueError(f'start: found "{start}"; one of {", ".join(STARTS)}')
+        raise ValueError(f'start: found "{start}"; expected one of {", ".join(STARTS)}')
     waypoints = 2 * count * (1 + duration / (mean_leg(area) * mean_pace(speed) + (pause[0] + pause[1]) / 2))
     if waypoints > MOST_WAYPOINTS:
         raise ValueError(
             f"area: found legs so short that there are {waypoints:.0e} waypoints; "
-            "a larger area, lower speeds, fewer hosts or a shorter run"
+            "use a larger area, lower speeds, fewer hosts or a shorter run"
         )
 
 
@@ -101,7 +101,7 @@ def mean_pace(speed: tuple[float, float]) -> float:
 
 
 def moving_share(area: tuple[float, float], speed: tuple[float, float], pause: tuple[float, float]) -> float:
-    """The share of time that a host moves, in the steady state."""
+    """Share of time during which a host moves, in the steady state."""
     moving = mean_leg(area) * mean_pace(speed)
     return moving / (moving + (pause[0] + pause[1]) / 2)
 

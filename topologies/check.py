@@ -157,7 +157,7 @@ def _trace(scenario: Scenario, trace: mobility.Movement) -> Iterator[Finding]:
             yield (
                 "run.duration",
                 f"{needed:g}, but the trace lasts {left:g} s{after}",
-                f"at most {left:g}, or a longer trace" + (f" (known {trace.lasts})" if trace.lasts else ""),
+                f"at most {left:g}, or a longer trace" + (f" (its duration comes {trace.lasts})" if trace.lasts else ""),
             )
 
 

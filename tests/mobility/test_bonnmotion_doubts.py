@@ -39,7 +39,7 @@ def test_hosts_that_are_back_without_having_left_are_said(tmp_path, waypoints, c
 def test_statuses_that_stand_as_heights_are_said(tmp_path):
     text = "0 1 1 0 9 2 2 {}\n0 3 3 0 9 5 5 1\n"
     [note] = _read(tmp_path, text.format(2), "x.movements", dimensions=3).notes
-    assert "all heights are 0, 1 or 2, as a status would be" in note
+    assert "all heights are 0, 1 or 2, like a status" in note
     for heights in (text.format(2.5), "0 1 1 0 9 2 2 0\n", "#3D\n" + text.format(2)):
         assert not _read(tmp_path, heights, "x.movements", dimensions=3).notes
 
@@ -48,7 +48,7 @@ def test_statuses_that_stand_as_heights_are_said(tmp_path):
 def test_blank_lines_between_those_of_nodes_are_said(tmp_path, blank):
     rows = "0 1 1 9 2 2\n", "0 3 3 9 2 2\n"
     [note] = _read(tmp_path, rows[0] + blank + rows[1], "x.movements").notes
-    assert "1 blank line between those of nodes (line 2) is passed over" in note
+    assert "1 blank line between those of nodes (line 2) is ignored" in note
     assert not _read(tmp_path, blank + "".join(rows) + blank, "x.movements").notes
     (tmp_path / "x.params").write_text("nn=2\n")
     assert not _read(tmp_path, rows[0] + blank + rows[1], "x.movements").notes
@@ -58,13 +58,13 @@ def test_blank_lines_between_those_of_nodes_are_said(tmp_path, blank):
 def test_comments_that_say_what_params_should_are_told_not_to_be_read(tmp_path, comment):
     movement = _read(tmp_path, f"{comment}\n0 1 1 30 9 9\n", "x.movements")
     [note] = movement.notes
-    assert "its comment in line 1 says something of " in note and movement.duration == 30
+    assert "the comment in line 1 about " in note and movement.duration == 30
 
 
 @pytest.mark.parametrize(("comments", "told"), [
-    (("# node 1", "# node 2"), "its comment in line 1 speaks of node 1, and the host after it is called 0"),
-    (("# Node 0", "#node: 2"), "its comment in line 3 speaks of node 2, and the host after it is called 1"),
-    (("# id=7", "# id=3"), "line 1 speaks of id 7"), (("## host #5", "# host #6"), "line 1 speaks of host 5"),
+    (("# node 1", "# node 2"), "the comment in line 1 names node 1, but the host after it is 0"),
+    (("# Node 0", "#node: 2"), "the comment in line 3 names node 2, but the host after it is 1"),
+    (("# id=7", "# id=3"), "line 1 names id 7"), (("## host #5", "# host #6"), "line 1 names host 5"),
     (("# node 0", "# node 1"), None), (("# 17 nodes", "# nodes: 2"), None), (("# node 1.5 kg", "# made by node"), None),
 ])
 def test_comments_that_number_hosts_in_another_way_are_said(tmp_path, comments, told):
@@ -92,13 +92,13 @@ def test_what_may_part_nodes_of_disaster_area_and_does_not_is_said(tmp_path, bet
     movement = _read(tmp_path, text, "x.movements")
     assert len(movement) == hosts
     assert [note for note in movement.notes if "no new node begins there" in note or "speaks of" in note] == (
-        ["a blank line or a comment of a node stands where no time falls (line 10, 1 in all): no new node begins there"] if told else [])
+        ["found a blank line or a node's comment where no time decreases (line 10, 1 in all): no new node begins there"] if told else [])
     (tmp_path / "x.params").write_text(f"nn={hosts}\n")
     assert not any("no new node" in note for note in _read(tmp_path, text, "x.movements").notes)
 
 
 def test_places_that_may_mean_absence_are_said(tmp_path):
-    for text, told in (("0 5 5 10 -1 -1 20 5 5\n0 6 6 20 8 8\n", ["1 of 5 places are -1, -1 and no others below 0"]),
+    for text, told in (("0 5 5 10 -1 -1 20 5 5\n0 6 6 20 8 8\n", ["1 of 5 places is -1, -1 and no others are below 0"]),
                        ("0 -1 -1 10 -1 -1 20 5 5\n0 6 6 20 8 8\n", ["2 of 5 places"]),
                        ("0 5 5 10 -1 -1 20 5 -5\n0 6 6 20 8 8\n", []), ("0 5 5 10 -1 1 20 5 5\n0 6 6 20 8 8\n", [])):
         notes = _read(tmp_path, text, "x.movements").notes
@@ -110,7 +110,7 @@ def test_lines_of_nodes_that_are_comments_are_said(tmp_path, comment):
     rows = "0 1 1 9 2 2\n", "0 3 3 9 2 2\n"
     movement = _read(tmp_path, rows[0] + comment + "\n" + rows[1])
     [note] = movement.notes
-    assert "1 comment of numbers alone (line 2)" in note and len(movement) == 2
+    assert "1 comment of numbers only (line 2)" in note and len(movement) == 2
     assert not _read(tmp_path, "".join(rows) + comment + "\n").notes
     assert not _read(tmp_path, "# 2024 05 01\n# 2 600 600\n" + "".join(rows)).notes
     assert any("(line 1)" in note for note in _read(tmp_path, "# 0 7 7 9 8 8\n" + "".join(rows)).notes)

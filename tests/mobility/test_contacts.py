@@ -220,7 +220,7 @@ def test_a_crowd_past_counting_is_refused_before_it_takes_the_memory(monkeypatch
     monkeypatch.setattr("mobility.contacts.MOST_PAIRS", 10_000)
     crowd = [mobility.Trajectory(np.zeros(1), np.zeros((1, 2))) for _ in range(200)]
     names = [str(k) for k in range(200)]
-    with pytest.raises(mobility.TooDense, match="more than 10,000 pairs of hosts .*; fewer hosts"):
+    with pytest.raises(mobility.TooDense, match="more than 10,000 pairs of hosts .*; use fewer hosts"):
         mobility.Movement(names, crowd, 9.0).contacts(10.0)
     assert len(mobility.Movement(names[:100], crowd[:100], 9.0).contacts(10.0)) == 4950
 

@@ -19,11 +19,11 @@ def _notes(tmp_path, text, name="x.movements", **options) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize(("head", "told"), [
-    ("0 600 600", "line 1 has one place only, 600, 600, beyond all others"),
-    ("2 10 600", "line 1 has one place only, 10, 600, beyond all others"),
-    ("0 0 0", "line 1 has one place only, 0, 0, and all others have more"),
-    ("0 900 0 600 0 400", "line 1 could be a header of bounds, 0, 900, 0, 600, 0, 400"),
-    ("0 10 1 7 2 8", "line 1 could be a header of bounds"),
+    ("0 600 600", "line 1 has only one place, 600, 600, beyond all others"),
+    ("2 10 600", "line 1 has only one place, 10, 600, beyond all others"),
+    ("0 0 0", "line 1 has only one place, 0, 0, and all others have more"),
+    ("0 900 0 600 0 400", "line 1 could be a header, 0, 900, 0, 600, 0, 400"),
+    ("0 10 1 7 2 8", "line 1 could be a header"),
 ])
 def test_a_first_line_that_may_be_a_header_is_said(tmp_path, head, told):
     found = [note for note in _notes(tmp_path, f"{head}\n{HOSTS}") if note.startswith("line 1 ")]
@@ -34,7 +34,7 @@ def test_a_first_line_that_may_be_a_header_is_said(tmp_path, head, told):
 
 def test_a_header_over_places_alone_is_said(tmp_path):
     assert "beyond all others" in _notes(tmp_path, "0 600 500\n0 1 2\n0 3 4\n")[0]
-    assert "line 2 has one place only" in _notes(tmp_path, "#3D\n0 600 500 90\n0 1 2 4 10 5 6 7\n")[0]
+    assert "line 2 has only one place" in _notes(tmp_path, "#3D\n0 600 500 90\n0 1 2 4 10 5 6 7\n")[0]
 
 
 @pytest.mark.parametrize("text", [
@@ -57,7 +57,7 @@ def test_columns_in_another_order_are_said(tmp_path, walks, place):
     order = {1: (1, 0, 2), 2: (1, 2, 0)}[place]
     text = "#2D\n" + "\n".join(" ".join(str(row[at]) for row in rows_ for at in order) for rows_ in rows) + "\n"
     found = [note for note in _notes(tmp_path, text) if "reorder the columns" in note]
-    assert len(found) == 1 and f"the {['second', 'third'][place - 1]} numbers of all waypoints rise" in found[0]
+    assert len(found) == 1 and f"the {['second', 'third'][place - 1]} numbers of all waypoints increase" in found[0]
     right = "#2D\n" + "\n".join(" ".join(map(str, itertools.chain(*row))) for row in rows) + "\n"
     assert not any("reorder" in note for note in _notes(tmp_path, right)), "the right order"
 
@@ -107,7 +107,7 @@ def test_what_ends_a_line_for_some_programs_is_said_or_refused(tmp_path, name, t
     except TraceError as error:
         assert error.line, error
     else:
-        assert sum("which some programs read as the end of a line" in note for note in notes) == 1
+        assert sum("which some programs read as a line end" in note for note in notes) == 1
 
 
 @pytest.mark.parametrize("sign", SEPARATORS)
@@ -115,5 +115,5 @@ def test_what_ends_a_line_for_some_programs_is_said_or_refused(tmp_path, name, t
 def test_what_ends_a_line_for_some_programs_is_refused_in_parameters(tmp_path, name, text, sign):
     (tmp_path / name).write_bytes(text.format(sign).encode())
     trace = {"x.params": ("x.movements", HOSTS), "x.ns_params": ("x.tcl", "$node_(0) set X_ 4\n$node_(0) set Y_ 5\n")}[name]
-    with pytest.raises(TraceError, match=f"{name}:1: .* in the line, which some programs read as the end of a line"):
+    with pytest.raises(TraceError, match=f"{name}:1: found .*, which some programs read as a line end"):
         _notes(tmp_path, trace[1], trace[0])

@@ -88,13 +88,13 @@ def test_gzip_is_the_same_every_time(tmp_path):
 
 def test_ns2_cannot_say_absence_or_jumps(tmp_path):
     here = mobility.Trajectory(np.zeros(1), np.zeros((1, 2)), [(0.0, 5.0)])
-    with pytest.raises(TraceError, match="absent at times, which ns-2 cannot say; write BonnMotion"):
+    with pytest.raises(TraceError, match="absent at times, which ns-2 cannot express; use BonnMotion"):
         mobility.write(mobility.Movement(["0"], [here], 9.0), tmp_path / "x.ns_movements")
     jump = mobility.Trajectory(np.array([0.0, 1.0, 1.0]), np.array([[0.0, 0], [1, 0], [5, 5]]))
     with pytest.raises(TraceError, match="jumps at 1 s"):
         mobility.write(mobility.Movement(["0"], [jump], 9.0), tmp_path / "x.ns_movements")
     high = mobility.Trajectory(np.zeros(1), np.zeros((1, 3)), [(0.0, 5.0)])
-    with pytest.raises(TraceError, match="come and go in 3D"):
+    with pytest.raises(TraceError, match="absent hosts in 3D"):
         mobility.write(mobility.Movement(["0"], [high], 9.0), tmp_path / "x.movements")
 
 
@@ -186,31 +186,31 @@ def test_bonnmotion_params_declare_the_duration_even_of_a_gzipped_file(tmp_path)
 @pytest.mark.parametrize(
     ("name", "text", "problem"),
     [
-        ("x.movements", "0 1 2\n0 1 zwei\n", ':2: "zwei"; a number'),
-        ("x.movements", "0 1 2\n0 1 nan\n", ':2: "nan"; a finite number'),
-        ("x.movements", "0 1 2 3 4\n", ":1: 5 numbers; a multiple of 3, `t x y` for each waypoint"),
-        ("x.movements", "0 1 2 3 1 1 2 3\n", 'is it a 3D file? its first line should be "#3D"'),
+        ("x.movements", "0 1 2\n0 1 zwei\n", ':2: found "zwei"; expected numbers'),
+        ("x.movements", "0 1 2\n0 1 nan\n", ':2: found "nan"; expected a finite number'),
+        ("x.movements", "0 1 2 3 4\n", ":1: found 5 numbers; expected a multiple of 3, `t x y` for each waypoint"),
+        ("x.movements", "0 1 2 3 1 1 2 3\n", '(if it is 3D, give a first line "#3D"'),
         (
             "x.movements",
             "#3D\n0 1 2 3 1 1\n",
-            ":2: 6 numbers; a multiple of 4, `t x y z` for each waypoint (is it a 2D",
+            ":2: found 6 numbers; expected a multiple of 4, `t x y z` for each waypoint (if it is 2D",
         ),
-        ("x.movements", "# x\n\n0 1 2 5 1 2 4 1 2\n", ":3: time 4 after 5; times of a node that do not fall"),
-        ("x.movements", "# nothing\n", "no node in it"),
-        ("x.movements", "", "no node in it"),
+        ("x.movements", "# x\n\n0 1 2 5 1 2 4 1 2\n", ":3: found time 4 after 5; expected times that never decrease"),
+        ("x.movements", "# nothing\n", "found no node"),
+        ("x.movements", "", "found no node"),
         ("x.movements", "0\n1\n2\n0\n5\n", "a multiple of 4, `t x y status` (DisasterArea)"),
-        ("x.movements", "0\n1\n2\n7\n", ":4: status 7; 0, 1 or 2 (DisasterArea)"),
-        ("x.tcl", "puts hello\n", "no node in it"),
-        ("x.tcl", "\n$node_(0) set X_ here\n", ':2: "here"; a number'),
-        ("x.tcl", "$node_(0) set X_\n", ":1: X_ without a number"),
-        ("x.tcl", '$ns_ at 1 "$node_(0) setdest 1 2"\n', ":1: setdest with 2 numbers; x y speed"),
-        ("x.tcl", '$ns_ at 1 "$node_(0) setdest 1 2 3 4 5"\n', ":1: setdest with 5 numbers"),
-        ("x.tcl", '$ns_ at 1 "$node_(0) setdest 1 2 -3"\n', ":1: speed -3; 0 m/s (stop) or more"),
-        ("x.tcl", '$ns_ at 1 "$node_($i) setdest 1 2 3"\n', ':1: "$node_($i)"; a node, such as $node_(0)'),
-        ("x.tcl", '$ns_ at $t "$node_(0) setdest 1 2 3"\n', ':1: "$t"; a number'),
+        ("x.movements", "0\n1\n2\n7\n", ":4: found status 7; expected 0, 1 or 2 (DisasterArea)"),
+        ("x.tcl", "puts hello\n", "found no node"),
+        ("x.tcl", "\n$node_(0) set X_ here\n", ':2: found "here"; expected a number'),
+        ("x.tcl", "$node_(0) set X_\n", ":1: found X_ without a number"),
+        ("x.tcl", '$ns_ at 1 "$node_(0) setdest 1 2"\n', ":1: found setdest with 2 numbers; expected x y speed"),
+        ("x.tcl", '$ns_ at 1 "$node_(0) setdest 1 2 3 4 5"\n', ":1: found setdest with 5 numbers"),
+        ("x.tcl", '$ns_ at 1 "$node_(0) setdest 1 2 -3"\n', ":1: found speed -3; expected 0 m/s (stop) or more"),
+        ("x.tcl", '$ns_ at 1 "$node_($i) setdest 1 2 3"\n', ':1: found "$node_($i)"; expected a node, such as $node_(0)'),
+        ("x.tcl", '$ns_ at $t "$node_(0) setdest 1 2 3"\n', ':1: found "$t"; expected a number'),
         ("x.tcl", "$node_(0) setdest 1 2 3\n", "`$ns_ at TIME"),
-        ("x.tcl", '$ns_ at 5 "$node_(0) set X_ 3"\n', ":1: X_ set at a time"),
-        ("x.xyz", "0 1 2\n", 'a name that does not tell the format; give "bonnmotion" or "ns2"'),
+        ("x.tcl", '$ns_ at 5 "$node_(0) set X_ 3"\n', ":1: found X_ set at a time"),
+        ("x.xyz", "0 1 2\n", 'the name does not indicate the format; give "bonnmotion" or "ns2"'),
     ],
 )
 def test_errors_name_file_line_finding_and_cure(tmp_path, name, text, problem):
@@ -225,14 +225,14 @@ def test_errors_name_file_line_finding_and_cure(tmp_path, name, text, problem):
 
 def test_errors_of_files(tmp_path):
     for name, data, problem in (
-        ("a.movements.gz", b"\x1f\x8bgarbage", "a damaged gzip file"),
-        ("b.movements", b"\xff\xfe\x00", "not a text file"),
+        ("a.movements.gz", b"\x1f\x8bgarbage", "damaged gzip file"),
+        ("b.movements", b"\xff\xfe\x00", "not a UTF-8 text file"),
     ):
         (tmp_path / name).write_bytes(data)
         with pytest.raises(TraceError, match=problem):
             mobility.read(tmp_path / name)
     (tmp_path / "cut.movements.gz").write_bytes(gzip.compress(b"0 1 2\n" * 1000)[:30])
-    with pytest.raises(TraceError, match="a damaged gzip file"):
+    with pytest.raises(TraceError, match="damaged gzip file"):
         mobility.read(tmp_path / "cut.movements.gz")
     with pytest.raises(TraceError, match="no such file"):
         mobility.read(tmp_path / "absent.movements")
@@ -242,7 +242,7 @@ def test_errors_of_files(tmp_path):
         mobility.read(tmp_path / "x.movements", "gpx")
     (tmp_path / "d.movements").write_text("0 1 2\n")
     (tmp_path / "d.params").write_text("duration=long\n")
-    with pytest.raises(TraceError, match=r"d\.params: duration=long; a number of seconds"):
+    with pytest.raises(TraceError, match=r"d\.params: found duration=long; expected a number of seconds"):
         mobility.read(tmp_path / "d.movements")
     movement = mobility.random_waypoint(1, (1, 1), (1, 1), (0, 0), 1, 1)
     with pytest.raises(TraceError, match="cannot be written"):

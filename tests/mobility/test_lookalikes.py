@@ -19,8 +19,8 @@ KNOWN = {
     "sightings": ("SocioPatterns", "1353301460 1157 1232\n1353301480 1157 1191\n1353301500 1157 1191\n"),
     "track": ("one node's track", "0 -10 20\n1 -9 20.5\n2 -8 21\n3 -8 22\n"),
     "track, whole meters": ("track", "0 10 20\n1 11 20\n2 12 21\n"),
-    "samples": ("a table of places", "0 0.0 591.2 282.1\n0 1.7 590.5 277.9\n1 0.0 3.5 4.5\n"),
-    "samples by time": ("a table of places", "0.0 1 591.2 282.1\n0.0 2 590.5 277.9\n1.0 1 3.5 4.5\n"),
+    "samples": ("a table with one place per line", "0 0.0 591.2 282.1\n0 1.7 590.5 277.9\n1 0.0 3.5 4.5\n"),
+    "samples by time": ("a table with one place per line", "0.0 1 591.2 282.1\n0.0 2 590.5 277.9\n1.0 1 3.5 4.5\n"),
     "columns": ("a table", "0 0.5 59.2 88.1 1.5 2.5\n1 1.5 59.5 87.9 1.5 2.5\n2 2.5 3.5 94.5 1.5 2.5\n"),
     "cabspotting": ("Cabspotting", "37.75134 -122.39488 0 1213084687\n37.75136 -122.39527 1 1213084659\n"),
     "one": ("The ONE", "0 900 0 1000 0 1000\n0.0 0 43.0 781.4\n0.0 1 920.1 740.7\n"),
@@ -47,7 +47,7 @@ KNOWN = {
     "ansim": ("ANSim", "<simulation>\n<mobility>\n"),
     "geojson": ("GeoJSON", '{"type":"FeatureCollection"}\n'),
     "json": ("JSON", '[{"node": 1}]\n'),
-    "replaying": ("two numbers a line", "10 1\n11 2\n12 3\n"),
+    "replaying": ("two numbers per line", "10 1\n11 2\n12 3\n"),
     "interval format": ("interval format", "#X 600.0\n#Y 400.0\n0 0.0 43.0 78.4\n0 10.0 43.1 77.6\n"),
 }
 
@@ -104,7 +104,7 @@ def test_bonnmotion_files_are_not_taken_for_another_format(tmp_path, text):
 def test_whoever_says_how_many_nodes_there_are_is_believed(tmp_path, name):
     text = KNOWN[name][1]
     (tmp_path / "x.movements").write_text(text)
-    with pytest.raises(TraceError, match=f"put nn={text.count(chr(10))}, its number of nodes, into x.params"):
+    with pytest.raises(TraceError, match=f"put its number of nodes, nn={text.count(chr(10))}, into x.params"):
         mobility.read(tmp_path / "x.movements")
     (tmp_path / "x.params").write_text(f"nn={text.count(chr(10))}\n")
     assert len(mobility.read(tmp_path / "x.movements")) == text.count("\n")

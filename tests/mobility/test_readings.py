@@ -47,7 +47,7 @@ def test_several_commands_or_several_lines(tmp_path, text):
 
 def test_a_comment_that_goes_on_is_said(tmp_path):
     [note] = _read(tmp_path, FIRST + "# from C:\\traces\\\n$node_(0) set X_ 9\n$node_(0) set Y_ 6\n").notes
-    assert note == "1 line is no movement and passed over: a comment that goes on after a backslash, as in Tcl (line 3)"
+    assert note == "1 line is not movement and ignored: a comment that continues after a backslash, as in Tcl (line 3)"
     assert not _read(tmp_path, FIRST + "# two\n# comments\n\n# and a third\n$node_(0) set Y_ \\\n6\n").notes
 
 
@@ -127,7 +127,7 @@ def test_what_is_usual_beside_movement_takes_no_note(tmp_path, line):
 def test_what_is_no_movement_is_passed_over_by_name(tmp_path, line):
     movement = _read(tmp_path, FIRST + line + "\n")
     [note] = movement.notes
-    assert "no movement and passed over" in note and "line 3" in note
+    assert "not movement and ignored" in note and "line 3" in note
     assert movement.positions(9.0).tolist() == [[5.0, 6.0]]
 
 
@@ -141,12 +141,12 @@ def test_two_names_for_one_host_are_refused(tmp_path, other):
 def test_two_arrays_of_hosts_are_said(tmp_path):
     movement = _read(tmp_path, f"{FIRST}$bs_(7) set X_ 900\n$bs_(7) set Y_ 0\n")
     assert movement.names == ["0", "7"]
-    assert movement.notes == ("hosts are written as $node_ (1) and $bs_ (1): all of them are hosts, by their ids",)
+    assert movement.notes == ("hosts are written as $node_ (1) and $bs_ (1): all are used as hosts, by their ids",)
 
 
 def test_hosts_without_a_place_are_said(tmp_path):
     movement = _read(tmp_path, FIRST + '$ns_ at 1 "$node_(1) setdest 4 5 6"\n$node_(2) set X_ 4\n')
-    assert movement.notes == ("2 hosts (1, 2) without X_ or Y_: taken as 0, as ns-2 does",)
+    assert movement.notes == ("2 hosts (1, 2) without X_ or Y_: 0 is used, as in ns-2",)
 
 
 def test_a_second_place_is_said(tmp_path):
@@ -161,12 +161,12 @@ CORE = "# nodes: 1, max time: {}, max x: 600.00, max y: 600.00\n" + FIRST + '$ns
 def test_the_time_in_cores_header_is_the_end(tmp_path):
     assert _read(tmp_path, CORE.format("27.000000")).duration == 27.0
     assert _read(tmp_path, CORE.format("2.7e1")).duration == 27.0
-    assert '"long"; a number' in _refused(tmp_path, CORE.format("long"))
+    assert 'found "long"; expected a number' in _refused(tmp_path, CORE.format("long"))
     shorter = _read(tmp_path, CORE.format("4"))
     assert (shorter.duration, len(shorter.notes)) == (11.0, 1)
     assert "says 4 s" in shorter.notes[0]
     [note] = _read(tmp_path, CORE.format("27").replace("nodes: 1", "nodes: 3")).notes
-    assert "3 nodes, and it has 1" in note
+    assert "3 nodes, but the file has 1" in note
 
 
 def test_speed_zero_stops_or_jumps(tmp_path):
@@ -222,11 +222,11 @@ def test_cars_without_an_activity_file_are_said(tmp_path, name):
 
 
 @pytest.mark.parametrize(("text", "problem"), [
-    (ACTIVITY + '$ns_ at 60 "$g(2) start"\n', ":5: host 2, which x.ns2mobility.tcl does not move"),
-    (ACTIVITY.replace("stop", "start", 1), ":2: host 0 starts a second time"),
-    (ACTIVITY.split("\n", 1)[1], ":1: host 0 stops a second time"),
-    ("\n".join(ACTIVITY.split("\n")[:2]), ": no start of host 1"),
-    (ACTIVITY + "$node_(0) set X_ 4\n", ":5: no line of an activity file"),
+    (ACTIVITY + '$ns_ at 60 "$g(2) start"\n', ":5: found host 2, which x.ns2mobility.tcl does not move"),
+    (ACTIVITY.replace("stop", "start", 1), ":2: host 0 starts twice in a row"),
+    (ACTIVITY.split("\n", 1)[1], ":1: host 0 stops twice in a row"),
+    ("\n".join(ACTIVITY.split("\n")[:2]), ": found no start of host 1"),
+    (ACTIVITY + "$node_(0) set X_ 4\n", ":5: found a line that is not of an activity file"),
 ])
 def test_activity_of_another_run_is_refused(tmp_path, text, problem):
     (tmp_path / "x.ns2activity.tcl").write_text(text)
@@ -247,18 +247,18 @@ def test_the_activity_file_is_found_however_its_name_is_written(tmp_path, name, 
 def test_two_activity_files_beside_one_movement_are_refused(tmp_path):
     for name in ("x.ns2activity.tcl", "x.ns2activity.tcl.gz"):
         mobility.textfile.write_text(tmp_path / name, ACTIVITY)
-    assert "x.ns2activity.tcl and x.ns2activity.tcl.gz beside it" in _refused(tmp_path, CARS, "x.ns2mobility.tcl")
+    assert "x.ns2activity.tcl and x.ns2activity.tcl.gz next to it" in _refused(tmp_path, CARS, "x.ns2mobility.tcl")
 
 
 def test_activity_that_is_not_of_the_movement_is_said(tmp_path):
     beside = tmp_path / "x.ns2activity.tcl"
     beside.write_text(ACTIVITY.replace("30.0", "35.0"))
     notes = _read(tmp_path, CARS, "x.ns2mobility.tcl").notes
-    assert any("2 setdest are of hosts that are not there then (the first: host 1 at 30 s)" in note for note in notes)
+    assert any("2 setdest move a host while it is absent (the first: host 1 at 30 s)" in note for note in notes)
     beside.write_text(ACTIVITY)
     assert len(_read(tmp_path, CARS, "x.ns2mobility.tcl").notes) == 1
     notes = _read(tmp_path, CARS + ACTIVITY, "x.ns2mobility.tcl").notes
-    assert len(notes) == 2 and notes[1] == "x.ns2activity.tcl beside it is not read, as it has such lines itself"
+    assert len(notes) == 2 and notes[1] == "x.ns2activity.tcl next to it is ignored, because the file itself has such lines"
 
 
 def test_status_of_disaster_area_in_ns2_is_said(tmp_path):
@@ -267,11 +267,11 @@ def test_status_of_disaster_area_in_ns2_is_said(tmp_path):
 
 
 @pytest.mark.parametrize(("params", "problem"), [
-    ("set val(nn) 4\n", "1 nodes, but 4 by line 1 of x.ns_params"),
-    ("set val(nn) 1\nset val(duration) -5\n", ":2: a duration of -5"),
-    ("set val(duration) 5\nset opt(stop) 50\n", ":2: a second duration, 50 after 5"),
-    ("set val(x) 5\nset val(x) 50\n", ":2: a second x, 50 after 5"),
-    ("set val(nn) 1\nset val(nn) 2\n", ":2: a second number of nodes, 2 after 1"),
+    ("set val(nn) 4\n", "found 1 nodes, but 4 in line 1 of x.ns_params"),
+    ("set val(nn) 1\nset val(duration) -5\n", ":2: found a duration of -5"),
+    ("set val(duration) 5\nset opt(stop) 50\n", ":2: found a second duration, 50 after 5"),
+    ("set val(x) 5\nset val(x) 50\n", ":2: found a second x, 50 after 5"),
+    ("set val(nn) 1\nset val(nn) 2\n", ":2: found a second number of nodes, 2 after 1"),
     ("set val(duration) [expr 10*3]\n", ":1: "), ("set val(duration) $t\n", ":1: "), ("set val(nn) [expr 1+1]\n", ":1: "),
     ("set val(duration) 1 000\n", ":1: "), ("set val(duration) 30,5\n", ":1: "), ("set val(duration) 30s\n", ":1: "),
     ("set val(duration)\n", ":1: "), ('set val(duration) "30 s"\n', ":1: "), ("set val(nn) nan\n", ":1: "),
@@ -293,12 +293,12 @@ def test_ns_params_as_tcl_writes_numbers(tmp_path, params, packed):
 
 
 @pytest.mark.parametrize(("params", "told"), [
-    ("set sim_time 30\n", "1 line of x.ns_params beside it is passed over (line 1)"),
-    ("set val(duration) 30\nduration=60\nnn=3\n", "2 lines of x.ns_params beside it are passed over (line 2)"),
-    ("set stop 30\n", "passed over (line 1)"), ("words\n", "passed over (line 1)"), ("SET VAL(DURATION) 30\n", "passed over (line 1)"),
-    ("# nothing\n", "nothing of x.ns_params beside it is read"), ("", "nothing of x.ns_params beside it is read"),
-    ("set val(x) 4\nset val(duration) 9\n", "hosts go as far as x = 5 m, and x.ns_params beside it says 4"),
-    ("set val(y) 4\nset val(x) 40\nset val(duration) 9\n", "hosts go as far as y = 6 m, and x.ns_params beside it says 4"),
+    ("set sim_time 30\n", "1 line of x.ns_params next to it is ignored (line 1)"),
+    ("set val(duration) 30\nduration=60\nnn=3\n", "2 lines of x.ns_params next to it are ignored (line 2)"),
+    ("set stop 30\n", "ignored (line 1)"), ("words\n", "ignored (line 1)"), ("SET VAL(DURATION) 30\n", "ignored (line 1)"),
+    ("# nothing\n", "x.ns_params next to it is ignored, because it has no line"), ("", "x.ns_params next to it is ignored, because it has no line"),
+    ("set val(x) 4\nset val(duration) 9\n", "hosts reach x = 5 m, but x.ns_params next to it says 4"),
+    ("set val(y) 4\nset val(x) 40\nset val(duration) 9\n", "hosts reach y = 6 m, but x.ns_params next to it says 4"),
 ])
 def test_ns_params_of_which_something_is_not_read(tmp_path, params, told):
     (tmp_path / "x.ns_params").write_text(params)
@@ -314,12 +314,12 @@ def test_two_files_of_parameters_beside_one_trace_are_refused(tmp_path, name, be
     for file in beside:
         (tmp_path / file).write_text("set val(duration) 30\nduration=30\n")
     text, options = (FIRST, {}) if "ns" in beside[0] else ("0 1 1 9 2 2\n", {"format": "bonnmotion"})
-    assert f"{beside[0]} and {beside[1]} beside it" in _refused(tmp_path, text, name, **options)
+    assert f"{beside[0]} and {beside[1]} next to it" in _refused(tmp_path, text, name, **options)
 
 
 @pytest.mark.parametrize(("text", "told"), [
-    ("# nodes: 1, max time: 60.0, max x: 4, max y: 90\n" + FIRST, "hosts go as far as x = 5 m, and its header says max x: 4"),
-    ("# nodes: 1, pause: 2.00, max speed: 5.00, max x: 50.00, max y: 5.00\n" + FIRST, "hosts go as far as y = 6 m, and its header says max y: 5"),
+    ("# nodes: 1, max time: 60.0, max x: 4, max y: 90\n" + FIRST, "hosts reach x = 5 m, but the header says max x: 4"),
+    ("# nodes: 1, pause: 2.00, max speed: 5.00, max x: 50.00, max y: 5.00\n" + FIRST, "hosts reach y = 6 m, but the header says max y: 5"),
     (FIRST + '$ns_ at 1 "$node_(0) setdest 9 6 5"\n$ns_ at 1.0 "$node_(0) setdest 5 9 5"\n', "1 host (0) with two setdest at one instant: the later line"),
 ])
 def test_what_an_ns_2_file_says_in_vain_is_told(tmp_path, text, told):
@@ -330,7 +330,7 @@ def test_what_an_ns_2_file_says_in_vain_is_told(tmp_path, text, told):
 def test_bonnmotions_own_params_beside_an_ns_2_file_are_told_not_to_be_read(tmp_path):
     (tmp_path / "x.params").write_text("nn=3\nduration=90\n")
     [note] = _read(tmp_path, FIRST, "x.ns_movements").notes
-    assert "nothing of x.params beside it is read, which is for a BonnMotion file; x.ns_params is for this one" in note
+    assert "x.params next to it is ignored, because it is for a BonnMotion file; use x.ns_params for this one" in note
     (tmp_path / "x.ns_params").write_text("set val(duration) 90\n")
     assert _read(tmp_path, FIRST, "x.ns_movements").notes == ()
 
@@ -339,8 +339,8 @@ def test_bonnmotions_own_params_beside_an_ns_2_file_are_told_not_to_be_read(tmp_
 def test_legs_that_are_over_at_once_are_told(tmp_path, unit):
     step = 0.001 if unit == "degrees" else 0.09
     legs = "".join(f'$ns_ at {60 * k} "$node_(0) setdest {5 + step * (k + 1)} 6 1.5"\n' for k in range(5))
-    [note] = [note for note in _read(tmp_path, FIRST + legs).notes if "every leg is over" in note]
-    assert "neither in km nor in degrees" in note
+    [note] = [note for note in _read(tmp_path, FIRST + legs).notes if "every leg takes at most" in note]
+    assert "not km or degrees" in note
     meters = "".join(f'$ns_ at {60 * k} "$node_(0) setdest {5 + 90 * (k + 1)} 6 1.5"\n' for k in range(5))
     assert _read(tmp_path, FIRST + meters).notes == ()
 
@@ -369,16 +369,16 @@ def test_the_params_tell(tmp_path, line):
 
 
 @pytest.mark.parametrize(("text", "params", "options", "problem"), [
-    ("#3D\n" + EITHER, "J=2D", {}, "#3D, and J=2D in x.params"),
-    ("#3D\n" + EITHER, "", {"dimensions": 2}, "#3D, and dimensions = 2"),
-    (EITHER, "J=3", {}, "x.params: J=3; 2D or 3D"),
+    ("#3D\n" + EITHER, "J=2D", {}, "found #3D and J=2D in x.params"),
+    ("#3D\n" + EITHER, "", {"dimensions": 2}, "found #3D and dimensions = 2"),
+    (EITHER, "J=3", {}, "x.params: found J=3; expected 2D or 3D"),
     ("0 1 2\n", "nn=5", {}, "1 nodes, but nn=5 in x.params"),
-    ("0 1 2\n", "nn = 0x1", {}, "x.params: nn=0x1; the number of nodes"),
-    ("0 1 2\n", "duration=10\nduration=20", {}, "x.params:2: duration a second time"),
-    ("0 1 2\n", "duration=-1", {}, "x.params: duration=-1"),
-    ("0 1_0 2\n", "", {}, ':1: "1_0"; a number'),
+    ("0 1 2\n", "nn = 0x1", {}, "x.params: found nn=0x1; expected the number of nodes"),
+    ("0 1 2\n", "duration=10\nduration=20", {}, "x.params:2: found duration a second time"),
+    ("0 1 2\n", "duration=-1", {}, "x.params: found duration=-1"),
+    ("0 1_0 2\n", "", {}, ':1: found "1_0"; expected numbers'),
     ("0 \u0663 2\n", "", {}, ":1: "),
-    ("0\n1\n2\n0\n", "J=3D", {}, "DisasterArea is `t x y status`"),
+    ("0\n1\n2\n0\n", "J=3D", {}, "expected 2D, `t x y status`"),
 ])
 def test_contradictions_and_strange_numbers_are_refused(tmp_path, text, params, options, problem):
     if params:
@@ -388,7 +388,7 @@ def test_contradictions_and_strange_numbers_are_refused(tmp_path, text, params, 
 
 def test_a_second_place_at_one_time_may_be_another_node_of_disaster_area(tmp_path):
     still_then_moving = "0\n1\n2\n0\n0\n3\n3\n0\n10\n4\n4\n0\n"  # of two nodes, or of one that jumps
-    assert ":5: a second place at 0 s" in _refused(tmp_path, still_then_moving, "x.movements")
+    assert ":5: found a second place at 0 s" in _refused(tmp_path, still_then_moving, "x.movements")
     assert len(_read(tmp_path, still_then_moving.replace("3\n3\n", "1\n2\n"), "x.movements")) == 1
     (tmp_path / "x.params").write_text("nn=2\n")
     assert "1 nodes, but nn=2" in _refused(tmp_path, still_then_moving, "x.movements")
@@ -403,12 +403,12 @@ def test_params_beside_a_file_of_another_name(tmp_path, beside):
 
 
 @pytest.mark.parametrize(("params", "told"), [
-    ("x=200.0\ny=200\n", ["hosts go as far as x = 3000 m, and x.params beside it says x=200: is it of the same run?"]),
-    ("x=3000\ny=2\nduration=20\n", ["hosts go as far as y = 3 m, and x.params beside it says y=2: is it of the same run?"]),
-    ("duration: 12\nnn: 5\n", ["nothing of x.params beside it is read: no line nn=, duration= or J= in it"]),
+    ("x=200.0\ny=200\n", ["hosts reach x = 3000 m, but x.params next to it says x=200; check that both are from one run"]),
+    ("x=3000\ny=2\nduration=20\n", ["hosts reach y = 3 m, but x.params next to it says y=2; check that both are from one run"]),
+    ("duration: 12\nnn: 5\n", ["x.params next to it is ignored, because it has no line nn=, duration= or J="]),
     ("x=3000\ny=3\nnn=1\n", []), ("duration=19\n", []),
-    ("duration=12\n", ["its last waypoint is at 20 s, and x.params beside it says duration=12: is it of the same run?"]),
-    ("x=wide\n", ["x=wide in x.params beside it is no length in m: places are not compared with it"]),
+    ("duration=12\n", ["the last waypoint is at 20 s, but x.params next to it says duration=12; check that both are from one run"]),
+    ("x=wide\n", ["x=wide in x.params next to it is not a length in m, so places are not compared with it"]),
 ])
 def test_params_that_may_be_of_another_run_are_said(tmp_path, params, told):
     (tmp_path / "x.params").write_text(params)
@@ -447,15 +447,15 @@ def test_places_below_0_lie_outside_of_the_area_too(tmp_path, name, text, beside
     if beside:
         (tmp_path / beside).write_text(area)
     [note] = _read(tmp_path, text, name).notes
-    assert "hosts go as far as x = -500 m" in note
+    assert "hosts reach x = -500 m" in note
     assert not _read(tmp_path, text.replace("-500", "-10"), name).notes  # groups and maps may go a little beyond it
 
 
 def test_hosts_that_come_late_or_end_early_are_said(tmp_path):
     notes = _read(tmp_path, "0 1 1 90 5 5\n20 1 1 90 5 5\n0 1 1 30 5 5\n0 4 4\n", "x.movements").notes
     assert len(notes) == 2
-    assert "1 of 4 hosts begin later than the first (host 1 at 20 s)" in notes[0]
-    assert "1 of 4 hosts end before the last (host 2 at 30 s)" in notes[1]
+    assert "1 of 4 hosts begins later than the first (host 1 at 20 s)" in notes[0]
+    assert "1 of 4 hosts ends before the last (host 2 at 30 s)" in notes[1]
 
 
 def test_notes_stay_with_a_part(tmp_path):
@@ -466,14 +466,14 @@ def test_notes_stay_with_a_part(tmp_path):
 
 # ---- ns-2: what it says and does not have, and four numbers ------------------------------------------------------
 @pytest.mark.parametrize(("line", "told"), [
-    ("set node_(4) [$ns_ node]", "1 host (4) made (line 3) and neither placed nor moved"),
+    ("set node_(4) [$ns_ node]", "1 host (4) made (line 3) but neither placed nor moved"),
     ("set n5 [ $ns node ]", "1 host (5) made (line 3)"),
     ("set sink [$ns node]", "1 host ($sink) made (line 3)"),
     ("set W(0) [$ns_ node]", "1 host ($W(0)) made (line 3)"),
-    ("create-god 5", "`create-god 5` (line 3) says 5 nodes, and it has 1"),
-    ("set val(nn) 2", "`set val(nn) 2` (line 3) says 2 nodes, and it has 1"),
-    ("# nodes: 50", "its header says 50 nodes, and it has 1"),
-    ("# nodes: 50, pause: 0.00, max speed: 20.00", "its header says 50 nodes, and it has 1"),
+    ("create-god 5", "`create-god 5` (line 3) says 5 nodes, but the file has 1"),
+    ("set val(nn) 2", "`set val(nn) 2` (line 3) says 2 nodes, but the file has 1"),
+    ("# nodes: 50", "the header says 50 nodes, but the file has 1"),
+    ("# nodes: 50, pause: 0.00, max speed: 20.00", "the header says 50 nodes, but the file has 1"),
 ])
 def test_nodes_that_the_file_speaks_of_and_does_not_place_are_said(tmp_path, line, told):
     movement = _read(tmp_path, FIRST + line + "\n")
@@ -488,13 +488,13 @@ def test_a_number_of_nodes_that_is_right_takes_no_note(tmp_path, line):
 
 def test_four_numbers_without_heights_are_a_status_or_refused(tmp_path):
     told = _refused(tmp_path, FIRST + '$ns_ at 1 "$node_(0) setdest 10 20 5 1.37"\n')
-    assert told.startswith("x.tcl:3: setdest with four numbers, the last of them 1.37, in a file without Z_")
+    assert told.startswith("x.tcl:3: found setdest with four numbers, the last of them 1.37, in a file without Z_")
 
 
 def test_a_status_beside_heights_is_said(tmp_path):
     legs = '$ns_ at 1 "$node_(0) setdest 10 20 1.5 0"\n$ns_ at 9 "$node_(0) setdest 5 6 1.5 2"\n'
     notes = _read(tmp_path, f"{FIRST}$node_(0) set Z_ 0.0\n{legs}").notes
-    assert any("as a status would be" in note for note in notes)
+    assert any("like a status" in note for note in notes)
     high = FIRST + '$node_(0) set Z_ 0.0\n$ns_ at 1 "$node_(0) setdest 5 6 9 2.0"\n'
     assert _read(tmp_path, high).notes == ()
 
@@ -505,9 +505,9 @@ def test_heights_of_some_are_said(tmp_path):
     [note] = _read(tmp_path, f"{high}$node_(1) set X_ 1\n$node_(1) set Y_ 1\n").notes
     assert "1 host (1) without Z_, while others have one" in note
     [note] = _read(tmp_path, high + leg.format("1") + leg.format("9 1.5").replace("at 1", "at 2")).notes
-    assert "three are x y speed, four are x y z speed" in note
+    assert "three are read as x y speed, four as x y z speed" in note
     notes = _read(tmp_path, FIRST + leg.format("1") + leg.format("9 1")).notes
-    assert any("three are x y speed, four are x y speed status" in note for note in notes)
+    assert any("three are read as x y speed, four as x y speed status" in note for note in notes)
 
 
 def test_packed_params_count_too(tmp_path):
@@ -522,14 +522,14 @@ def test_a_file_whose_last_line_has_no_end_may_be_cut_off_and_is_told(tmp_path, 
     for end, told in (("", 1), ("\n", 0), ("\r\n", 0), ("\r", 0)):
         path.write_bytes(gzip.compress((text + end).encode()) if packed else (text + end).encode())
         notes = mobility.read(path).notes
-        assert len(notes) == told and all("its last line (2) has no end" in note for note in notes)
+        assert len(notes) == told and all("the last line (2) has no line end" in note for note in notes)
 
 
 @pytest.mark.parametrize(("params", "told"), [
-    ("nn=1\nduration: 600\n", "1 line of x.params beside it (line 2) is passed over: no key=value"),
-    ("nn=1\nduration 600\nfast\n", "2 lines of x.params beside it (line 2) are passed over"),
-    ("nn=1\nx=5m\n", "x=5m in x.params beside it is no length in m"), ("nn=1\ny=0\n", "y=0 in x.params beside it is no length"),
-    ("nn=1\nz=5\n", "hosts go as far as z = 500 m, and x.params beside it says z=5"),
+    ("nn=1\nduration: 600\n", "1 line of x.params next to it (line 2) is ignored; expected key=value"),
+    ("nn=1\nduration 600\nfast\n", "2 lines of x.params next to it (line 2) are ignored"),
+    ("nn=1\nx=5m\n", "x=5m in x.params next to it is not a length in m"), ("nn=1\ny=0\n", "y=0 in x.params next to it is not a length"),
+    ("nn=1\nz=5\n", "hosts reach z = 500 m, but x.params next to it says z=5"),
 ])
 def test_params_that_say_something_in_vain_are_told(tmp_path, params, told):
     (tmp_path / "x.params").write_text(params)

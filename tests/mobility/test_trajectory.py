@@ -104,7 +104,7 @@ def test_first_takes_hosts_in_order_and_renames_them():
         ([0, 1], [[0, 0]], None, "as many points"),
         ([0], [[0, 0, 0, 0]], None, "2 or 3 coordinates"),
         ([0, float("nan")], [[0, 0]] * 2, None, "finite"),
-        ([1, 0], [[0, 0]] * 2, None, "must not fall"),
+        ([1, 0], [[0, 0]] * 2, None, "must not decrease"),
         ([0], [[0, 0]], [(5, 3)], "lives must be sorted"),
     ],
 )

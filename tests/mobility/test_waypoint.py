@@ -143,10 +143,10 @@ def test_stays_in_the_area_and_within_the_speeds():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"speed": (0.0, 2.0)}, "no steady state exists"),
+        ({"speed": (0.0, 2.0)}, "there is no steady state"),
         ({"speed": (-1.0, 2.0)}, "above 0 m/s"),
-        ({"speed": (2.0, 1.0)}, "the lower first"),
-        ({"pause": (5.0, 1.0)}, "the lower first"),
+        ({"speed": (2.0, 1.0)}, "the lower one first"),
+        ({"pause": (5.0, 1.0)}, "the lower one first"),
         ({"pause": (-1.0, 1.0)}, "0 s or more"),
         ({"area": (0.0, 5.0)}, "above 0 m"),
         ({"duration": -1.0}, "0 s or more"),

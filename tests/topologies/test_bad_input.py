@@ -126,7 +126,7 @@ ONE_PROBLEM = [
     ({"mobility": 'model = "random_waypoint"\narea = [300, 200, 100]'}, "at most 2 of them"),
     (
         {"mobility": 'model = "random_waypoint"\narea = [300, 200]\nspeed = [0, 2]'},
-        "mobility.speed: found a least speed of 0; above 0 m/s, because with 0 the mean speed falls",
+        "mobility.speed: found a minimum speed of 0; expected above 0 m/s, because with 0 the mean speed keeps falling",
     ),
     (
         {"mobility": 'model = "random_waypoint"\narea = [1e-5, 1e-5]\npause = [0, 0]'},
@@ -134,7 +134,7 @@ ONE_PROBLEM = [
     ),
     (
         {"mobility": 'model = "random_waypoint"\narea = [3, 4]\nspeed = [2, 1]'},
-        "mobility.speed: found 2 to 1; the lower first",
+        "mobility.speed: found 2 to 1; expected the lower one first",
     ),
     ({"radio": "loss = 1.5"}, "radio.loss: found 1.5; 1 or less"),
     ({"run": 'duration = 60\nworld = "moon"'}, 'run.world: found "moon"; one of "sim", "netns", "hwsim" or "mininet"'),
@@ -218,7 +218,7 @@ ONE_PROBLEM = [
     ({"hosts": 'names = ["a", "b", "a"]'}, 'hosts.names: found "a" twice; names that differ'),
     (
         {"mobility": 'model = "random_waypoint"\narea = [3, 4]\npause = [5, 1]'},
-        "mobility.pause: found 5 to 1; 0 s or more, the lower first",
+        "mobility.pause: found 5 to 1; expected 0 s or more, the lower one first",
     ),
     (
         {"mobility": 'model = "static"\npositions = [[1, 2]]'},
@@ -422,7 +422,7 @@ def test_missing_trace(tmp_path):
 
 
 def test_trace_shorter_than_the_run(tmp_path):
-    known = "(known by its last waypoint; a line duration=SECONDS in t.params beside it declares more)"
+    known = "(its duration comes from its last waypoint; a line duration=SECONDS in t.params next to it declares more)"
     assert _with_trace(tmp_path) == [
         f"run.duration: found 60, but the trace lasts 40 s; at most 40, or a longer trace {known}"
     ]
@@ -454,7 +454,7 @@ def test_a_trace_where_nothing_moves_lasts_for_ever(tmp_path):
 def test_damaged_trace_names_its_line(tmp_path):
     (tmp_path / "t2.movements").write_text("0 1 1\n0 x 1\n")
     (problem,) = _with_trace(tmp_path, trace="t2.movements")
-    assert problem.startswith("mobility.trace: ") and problem.endswith('t2.movements:2: "x"; a number')
+    assert problem.startswith("mobility.trace: ") and problem.endswith('t2.movements:2: found "x"; expected numbers')
 
 
 def test_trace_of_unknown_format(tmp_path):

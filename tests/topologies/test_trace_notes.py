@@ -53,7 +53,7 @@ def test_times_since_1970_are_said_with_what_shifts_them(tmp_path):
     ("x.movements", "0 100 200 60000 160 200\n", "", "nobody is faster than 0.001 m/s (host 0)"),
     ("x.movements", "0 0 0 60 90 0\n0 9 0 60 9 9\n0 5000 0 60 5000 9\n", "", "host 2 is out of range of everybody throughout the run"),
     ("x.movements", "0 7.09 50.7 60 7.1 50.71\n", "", "not in degrees"),
-    ("x.movements", "0\n1\n1\n0\n20\n1\n1\n2\n60\n9\n9\n0\n".replace("20", "10"), "", "1 of 1 hosts are absent at times"),
+    ("x.movements", "0\n1\n1\n0\n20\n1\n1\n2\n60\n9\n9\n0\n".replace("20", "10"), "", "1 of 1 hosts is absent at times"),
     ("x.tcl", FIRST + '$ns_ at 50 "$node_(0) setdest 9 9 1"\n', "", "nobody moves in this run: the first host does so at 50 s"),
     ("x.tcl", FIRST + '$ns_ at 40 "$node_(0) setdest 90 9 0"\n', "", 'zero_speed = "jump"'),
 ])
@@ -99,7 +99,7 @@ def test_dimensions_and_jumps_are_played(tmp_path):
 ])
 def test_a_trace_that_is_too_short_names_the_file_that_declares_more(tmp_path, name, text, cure):
     rest = 'format = "bonnmotion"' if name.endswith("txt") else ""
-    with pytest.raises(topologies.ScenarioError, match=f"in {cure} beside it declares more"):
+    with pytest.raises(topologies.ScenarioError, match=f"in {cure} next to it declares more"):
         _scenario(tmp_path, name, text, rest)
     (tmp_path / cure).write_text("set val(duration) 30\nduration=30\n")
     _scenario(tmp_path, name, text, rest)
