@@ -1,4 +1,4 @@
-"""What each table cannot know alone: values of a scenario that do not go together."""
+"""Checks across tables: values of a scenario that do not go together."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ MOST_FOUND = 1000  # by one check: more would only take time and memory, twenty 
 MOST_PLANNED = 2_000_000  # by all hosts together, to bound memory
 
 T = TypeVar("T")
-Finding = tuple[str, str, str]  # key, what was found, what would do
+Finding = tuple[str, str, str]  # key, what was found, what to do
 
 
 def problems(path: Path, scenario: Scenario, read_trace: Callable[[], mobility.Movement],
              broken: Collection[str] = ()) -> list[str]:
-    """Every problem between the values of a scenario, one line each.
+    """All problems between the values of a scenario, one line each.
 
-    `broken`: its tables that are not in order by themselves; what needs to look at one is left out.
+    `broken`: tables with problems of their own; checks that need one of them are skipped.
     """
     found = [finding for check, needed in _CHECKS if not needed & set(broken)
              for finding in islice(check(scenario), MOST_FOUND)]
@@ -44,22 +44,22 @@ def _run(scenario: Scenario) -> Iterator[Finding]:
     run = scenario.run
     low, high = run.window
     if run.warm_up >= run.duration:
-        yield "run.warm_up", f"{run.warm_up:g} in a run of {run.duration:g} s", "less than run.duration"
+        yield "run.warm_up", f"{run.warm_up:g} in a run of {run.duration:g} s", "expected less than run.duration"
     elif not low < high and (low, high) != (run.warm_up, run.duration - run.deadline):
-        yield "run.window", f"[{low:g}, {high:g}], which is empty", "the start first, then the end"
+        yield "run.window", f"[{low:g}, {high:g}], which is empty", "expected the start first, then the end"
     elif run.deadline >= run.duration and (low, high) == (run.warm_up, run.duration - run.deadline):
-        yield "run.deadline", f"{run.deadline:g} in a run of {run.duration:g} s", "less than run.duration; both are in s"
+        yield "run.deadline", f"{run.deadline:g} in a run of {run.duration:g} s", "expected less than run.duration; both are in s"
     elif not low < high:
         yield (
             "run.window",
             f"[{low:g}, {high:g}], which is empty",
-            "a run longer than warm_up + deadline, or a window of your own",
+            "use a run longer than warm_up + deadline, or give a window",
         )
     elif low < 0 or high > run.duration:
-        yield "run.window", f"[{low:g}, {high:g}]", f"a span within the run, [0, {run.duration:g}]"
+        yield "run.window", f"[{low:g}, {high:g}]", f"expected a span within the run, [0, {run.duration:g}]"
     elif low >= run.duration - run.deadline:
         found = f"[{low:g}, {high:g}], where nothing is measured: the run ends before the deadline ({run.deadline:g} s) of an event published then"
-        yield "run.window", found, f"a start before {run.duration - run.deadline:g}, a shorter run.deadline or a longer run"
+        yield "run.window", found, f"use a start before {run.duration - run.deadline:g}, a shorter run.deadline or a longer run"
 
 
 def _hosts(scenario: Scenario) -> Iterator[Finding]:
@@ -69,7 +69,7 @@ def _hosts(scenario: Scenario) -> Iterator[Finding]:
     if hosts.count is not None and hosts.names is not None:
         yield "hosts.count", f"{hosts.count} together with {len(hosts.names)} names", "leave hosts.count out"
     if hosts.names is not None and len(set(hosts.names)) < len(hosts.names):
-        yield "hosts.names", f"{show(_twice(hosts.names))} twice", "names that differ"
+        yield "hosts.names", f"{show(_twice(hosts.names))} twice", "expected names that differ"
     for key in hosts.each:
         yield from _known(f"hosts.{key}", int(key), len(scenario.names))
     if scenario.run.world == "sim":
@@ -77,7 +77,7 @@ def _hosts(scenario: Scenario) -> Iterator[Finding]:
         for key, table in tables:
             if table.command is not None or table.node is False:
                 found = "command" if table.command is not None else "node"
-                yield f"{key}.{found}", 'a setting for world "sim", which runs our node only', 'run.world = "netns"'
+                yield f"{key}.{found}", 'a setting for world "sim", which runs our node only', 'use run.world = "netns"'
     yield from _ports(scenario)
 
 
@@ -86,35 +86,35 @@ def _ports(scenario: Scenario) -> Iterator[Finding]:
     ports = {key: table for key, table in scenario.hosts.each.items() if table.interface is not None}
     for key, table in ports.items():
         if scenario.run.world == "sim":
-            yield f"hosts.{key}.interface", 'a setting for world "sim", in virtual time', 'run.world = "netns"'
+            yield f"hosts.{key}.interface", 'a setting for world "sim", in virtual time', 'use run.world = "netns"'
         for name in ("command", "node"):
             if getattr(table, name):
                 yield f"hosts.{key}.{name}", "a program for a host that is a real device", "leave it out"
         if scenario.netns.neighbors == "permanent":
-            found = '"permanent", but the address of the device of a host is not known'
-            yield "netns.neighbors", f"{found} (hosts.{key}.interface)", '"frames"'
+            found = '"permanent", but the address of a real device is not known'
+            yield "netns.neighbors", f"{found} (hosts.{key}.interface)", 'use "frames"'
     twice = [name for name, times in Counter(table.interface for table in ports.values()).items() if times > 1]
     for interface in twice:
-        yield "hosts", f"interface {show(interface)} for two hosts", "one device for each"
+        yield "hosts", f"interface {show(interface)} for two hosts", "expected one interface per host"
 
 
 def _mobility(scenario: Scenario) -> Iterator[Finding]:
     motion, count = scenario.mobility, len(scenario.names)
     if isinstance(motion, Static):
         if count != len(motion.positions):
-            yield "mobility.positions", f"{len(motion.positions)} for {count} hosts", "one for each host"
+            yield "mobility.positions", f"{len(motion.positions)} for {count} hosts", "expected one per host"
         if len({len(place) for place in motion.positions}) > 1:
             yield (
                 "mobility.positions",
-                "some with two and some with three coordinates",
-                "the same number for all",
+                "places with two and with three coordinates",
+                "expected the same number for all",
             )
     elif isinstance(motion, RandomWaypoint):
         try:
             waypoint.check(
                 count, motion.area, motion.speed, motion.pause, scenario.run.duration, motion.start
             )
-        except ValueError as error:  # "parameter: found this; that would do"
+        except ValueError as error:  # "parameter: found this; expected that"
             key, finding = str(error).split(": found ", 1)
             found, cure = finding.split("; ", 1)
             yield f"mobility.{key}", found, cure
@@ -128,7 +128,7 @@ def _trace(scenario: Scenario, trace: mobility.Movement) -> Iterator[Finding]:
         yield (
             key,
             f"{len(names)} hosts, but the trace has {len(trace)}",
-            f"at most {len(trace)}, or another trace",
+            f"use at most {len(trace)}, or another trace",
         )
     for key, (format, _) in mobility.OPTIONS.items():
         value = getattr(motion, key)
@@ -138,11 +138,11 @@ def _trace(scenario: Scenario, trace: mobility.Movement) -> Iterator[Finding]:
         for name, own in zip(names, trace.names):
             if name != own and name in trace.names:
                 found = f'"{name}" for the trace\'s host "{own}", but the trace has another host "{name}"'
-                yield "hosts.names", found, "leave hosts.names out, because the trace has names, or choose others"
+                yield "hosts.names", found, "leave hosts.names out to use the trace's names, or give others"
                 break
     if trace.dimensions == 3 and not all(
             way.always_present or way.window(motion.start, needed).always_present for way in trace.trajectories[:len(names)]):
-        yield "mobility.trace", "hosts that come and go, in 3D, of which a run cannot keep a copy", "places in 2D, or hosts that stay"
+        yield "mobility.trace", "absent hosts in 3D, which a run directory cannot store", "use places in 2D, or hosts that stay"
     moves = any(len(trajectory.times) > 1 for trajectory in trace.trajectories)
     left = trace.duration - motion.start
     if (moves or trace.duration > 0) and left < needed - 1e-6:
@@ -150,14 +150,14 @@ def _trace(scenario: Scenario, trace: mobility.Movement) -> Iterator[Finding]:
             yield (
                 "mobility.start",
                 f"{motion.start:g} in a trace of {trace.duration:g} s",
-                "a time within the trace",
+                "expected a time within the trace",
             )
         else:
             after = f" from mobility.start = {motion.start:g} on" if motion.start else ""
             yield (
                 "run.duration",
                 f"{needed:g}, but the trace lasts {left:g} s{after}",
-                f"at most {left:g}, or a longer trace" + (f" (its duration comes {trace.lasts})" if trace.lasts else ""),
+                f"use at most {left:g}, or a longer trace" + (f" (its duration comes {trace.lasts})" if trace.lasts else ""),
             )
 
 
@@ -167,23 +167,25 @@ def _radio(scenario: Scenario) -> Iterator[Finding]:
         yield from _known(f"radio.links[{k}].from", link.from_, count)
         yield from _known(f"radio.links[{k}].to", link.to, count)
         if link.from_ == link.to:
-            yield f"radio.links[{k}]", f"{scenario.naming.who(link.to)} at both ends", "two different hosts"
+            yield f"radio.links[{k}]", f"{scenario.naming.who(link.to)} at both ends", "expected two different hosts"
         if (link.from_, link.to) in seen:
             pair = " to ".join(scenario.naming.who(host).removeprefix("host ") for host in (link.from_, link.to))
-            yield f"radio.links[{k}]", f"{pair} a second time", "each direction once"
+            yield f"radio.links[{k}]", f"{pair} a second time", "give each direction once"
         seen.add((link.from_, link.to))
 
 
 def _node(scenario: Scenario) -> Iterator[Finding]:
     node, radio = scenario.node, scenario.radio
-    for key, found, cure in (*config.faults(node.model_dump()), *config.mismatches(node.model_dump())):
-        yield f"node.{key}", found, cure
+    for key, found, cure in config.faults(node.model_dump()):
+        yield f"node.{key}", found, f"expected {cure}"
+    for key, found, cure in config.mismatches(node.model_dump()):
+        yield f"node.{key}", found, f"use {cure}"
     for rate in ("base_rate", "data_rate"):
         if getattr(node, rate) != getattr(radio, rate):
             yield (
                 f"node.{rate}",
                 f"{getattr(node, rate):g} with radio.{rate} = {getattr(radio, rate):g}",
-                f"leave node.{rate} out, it follows the radio",
+                f"leave node.{rate} out to use the radio's",
             )
 
 
@@ -191,29 +193,29 @@ def _workload(scenario: Scenario) -> Iterator[Finding]:
     workload, duration = scenario.workload, scenario.run.duration
     if workload.subscriptions and not workload.kinds:
         found = f"{workload.subscriptions} and no kinds; explicit events and subscriptions switch the generator off"
-        yield "workload.subscriptions", found, "workload.kinds as well, or leave it out"
+        yield "workload.subscriptions", found, "give workload.kinds too, or leave it out"
     elif workload.subscriptions > workload.kinds:
         yield (
             "workload.subscriptions",
             f"{workload.subscriptions} of {workload.kinds} kinds",
-            "at most workload.kinds",
+            "expected at most workload.kinds",
         )
     if 0 < workload.publish_interval < 1e-3:
-        yield "workload.publish_interval", f"{workload.publish_interval:g}", "0.001 s or more, or 0 for none"
+        yield "workload.publish_interval", f"{workload.publish_interval:g}", "expected 0.001 s or more, or 0 for none"
     yield from _amount(scenario)
     yield from _roaming(scenario)
     if workload.kinds and workload.start >= duration:
-        yield "workload.start", f"{workload.start:g} in a run of {duration:g} s", "a time within the run"
+        yield "workload.start", f"{workload.start:g} in a run of {duration:g} s", "expected a time within the run"
     for name in ("subscribe", "publish"):
         for k, row in enumerate(getattr(workload, name)):
             key = f"workload.{name}[{k}]"
             yield from _named(scenario, f"{key}.hosts", row.hosts or ())
             if row.at >= duration:
-                yield f"{key}.at", f"{row.at:g} in a run of {duration:g} s", "a time within the run"
+                yield f"{key}.at", f"{row.at:g} in a run of {duration:g} s", "expected a time within the run"
             if row.until is not None and row.until <= row.at:
-                yield f"{key}.until", f"{row.until:g}", f"a time after at = {row.at:g}"
+                yield f"{key}.until", f"{row.until:g}", f"expected a time after at = {row.at:g}"
             if name == "publish" and row.every is not None and row.spread > row.every:
-                yield f"{key}.spread", f"{row.spread:g} with every = {row.every:g}", "at most `every`"
+                yield f"{key}.spread", f"{row.spread:g} with every = {row.every:g}", "expected at most `every`"
 
 
 def _named(scenario: Scenario, key: str, hosts: Sequence[int]) -> Iterator[Finding]:
@@ -222,10 +224,10 @@ def _named(scenario: Scenario, key: str, hosts: Sequence[int]) -> Iterator[Findi
     for host in hosts:
         yield from _known(key, host, count)
         if host < count and (without := _nodeless(scenario, host)):
-            found = f"{scenario.naming.who(host)}, with {without}, where nothing of the workload runs"
-            yield key, found, "leave it out; the host's own programs subscribe and publish"
+            found = f"{scenario.naming.who(host)}, with {without}, where the workload does not run"
+            yield key, found, "leave it out; there, only the host's own programs subscribe and publish"
     if len(set(hosts)) < len(hosts):
-        yield key, f"{scenario.naming.who(_twice(hosts))} twice", "each host once"
+        yield key, f"{scenario.naming.who(_twice(hosts))} twice", "give each host once"
 
 
 def _nodeless(scenario: Scenario, host: int) -> str:
@@ -244,13 +246,13 @@ def _roaming(scenario: Scenario) -> Iterator[Finding]:
     for host in roam:
         yield from _known("workload.roam", host, count)
         if host < count and (without := _nodeless(scenario, host)):
-            yield "workload.roam", f"{scenario.naming.who(host)}, with {without}", "leave it out: its program is the client"
+            yield "workload.roam", f"{scenario.naming.who(host)}, with {without}", "leave it out; its program is the client"
     if len(set(roam)) < len(roam):
-        yield "workload.roam", f"{scenario.naming.who(_twice(roam))} twice", "each host once"
+        yield "workload.roam", f"{scenario.naming.who(_twice(roam))} twice", "give each host once"
     if roam and set(range(count)) <= set(roam):
-        yield "workload.roam", f"all {count} hosts", "leave some out, as brokers"
+        yield "workload.roam", f"all {count} hosts", "leave at least one out as a broker"
     if roam and scenario.node.tree == "none":
-        yield "workload.roam", 'hosts that roam with node.tree = "none"', 'node.tree = "maodv": a handoff goes through the tree'
+        yield "workload.roam", 'hosts that roam with node.tree = "none"', 'use node.tree = "maodv", because a handoff goes through the tree'
 
 
 def _amount(scenario: Scenario) -> Iterator[Finding]:
@@ -260,30 +262,30 @@ def _amount(scenario: Scenario) -> Iterator[Finding]:
     own = Counter(host for row in workload.subscribe for host in row.hosts or ())
     most = workload.subscriptions + for_all + max(own.values(), default=0)
     if most > MOST_FILTERS:
-        yield "workload.subscribe", f"up to {most} filters at one host", f"at most {MOST_FILTERS} of them, a node's limit"
+        yield "workload.subscribe", f"up to {most} filters at one host", f"expected at most {MOST_FILTERS}, a node's limit"
     rows: tuple[Subscribe | Publish, ...] = (*workload.subscribe, *workload.publish)
     planned = count * workload.subscriptions + sum(count if row.hosts is None else len(row.hosts) for row in rows)
     if planned > MOST_PLANNED:
-        yield "workload", f"{planned:,} subscriptions and events to plan", f"fewer, or fewer hosts: at most {MOST_PLANNED:,}"
+        yield "workload", f"{planned:,} subscriptions and events to plan", f"use fewer, or fewer hosts; at most {MOST_PLANNED:,} can be planned"
 
 
 def _faults(scenario: Scenario) -> Iterator[Finding]:
     count, duration, naming = len(scenario.names), scenario.run.duration, scenario.naming
     for k, fault in enumerate(scenario.faults):
         if fault.at >= duration:
-            yield f"faults[{k}].at", f"{fault.at:g} in a run of {duration:g} s", "a time within the run"
+            yield f"faults[{k}].at", f"{fault.at:g} in a run of {duration:g} s", "expected a time within the run"
         if isinstance(fault, LinkFault):
             for host in fault.link:
                 yield from _known(f"faults[{k}].link", host, count)
             if fault.link[0] == fault.link[1]:
-                yield f"faults[{k}].link", f"{naming.who(fault.link[0])} at both ends", "two different hosts"
+                yield f"faults[{k}].link", f"{naming.who(fault.link[0])} at both ends", "expected two different hosts"
         else:
             yield from _known(f"faults[{k}].host", fault.host, count)
             if fault.action in ("freeze", "thaw") and scenario.run.world == "sim":
-                yield f"faults[{k}].action", f'"{fault.action}" in world "sim"', 'run.world = "netns", or "crash"'
+                yield f"faults[{k}].action", f'"{fault.action}" in world "sim"', 'use run.world = "netns", or "crash"'
             elif fault.action in ("freeze", "thaw") and scenario.hosts.interface_of(fault.host) is not None:
                 found = f'"{fault.action}" of {naming.who(fault.host)}, a real device that runs its own programs'
-                yield f"faults[{k}].action", found, '"stop" or "crash", which take it off the air'
+                yield f"faults[{k}].action", found, 'use "stop" or "crash", which take it off the air'
     yield from _idle_faults(scenario)
 
 
@@ -300,7 +302,7 @@ _EFFECTS = {
 
 
 def _idle_faults(scenario: Scenario) -> Iterator[Finding]:
-    """Faults that would find what they strike in the state that they bring about."""
+    """Faults of hosts and links that are already in the state that the fault would bring about."""
     states: dict[object, str] = {}
     who = scenario.naming.who
     for k, fault in sorted(enumerate(scenario.faults), key=lambda item: item[1].at):
@@ -322,15 +324,15 @@ def _mininet(scenario: Scenario) -> Iterator[Finding]:
     """What wmediumd, the medium of the world mininet, has no place for."""
     if scenario.run.world != "mininet":
         return
-    radio, other = scenario.radio, 'run.world = "hwsim", whose medium is ours'
+    radio, other = scenario.radio, 'run.world = "hwsim", which uses our medium'
     if radio.model != "unit_disk":
-        yield "radio.model", f'{show(radio.model)} in world "mininet", whose wmediumd has its own model of losses', f'"unit_disk", or {other}'
+        yield "radio.model", f'{show(radio.model)} in world "mininet", whose wmediumd has its own model of losses', f'use "unit_disk", or {other}'
     for key in ("loss", "delay", "links"):
         if found := getattr(radio, key):
-            yield f"radio.{key}", f'{"some" if key == "links" else f"{found:g}"} in world "mininet", whose wmediumd has none', other
+            yield f"radio.{key}", f'{"some" if key == "links" else f"{found:g}"} in world "mininet", whose wmediumd has none', f"use {other}"
     for k, fault in enumerate(scenario.faults):
         if isinstance(fault, LinkFault):
-            yield f"faults[{k}].action", f'"{fault.action}" of a link in world "mininet"', other
+            yield f"faults[{k}].action", f'"{fault.action}" of a link in world "mininet"', f"use {other}"
 
 
 def _twice(values: Sequence[T]) -> T:
@@ -341,7 +343,7 @@ def _twice(values: Sequence[T]) -> T:
 
 def _known(key: str, host: int, count: int) -> Iterator[Finding]:
     if host >= count:
-        yield key, f"host {host}", f"an id from 0 to {count - 1}"
+        yield key, f"host {host}", f"expected an id from 0 to {count - 1}"
 
 
 _CHECKS = (  # each with the tables that it looks at

@@ -1,7 +1,6 @@
-"""Defaults that depend on other values, put in before the schema looks at a scenario.
+"""Fills in defaults that depend on other values, before the schema checks a scenario.
 
-Works on the tables as they were read, which may still hold anything: what does not fit is left
-for the schema to find.
+Works on the tables as they were read, which may still contain anything; the schema finds what is wrong.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ MOST = 1e15  # of what is calculated with here; a whole number of TOML can be la
 def defaults(
     path: Path, tables: Tables, read_trace: Callable[[Tables], mobility.Movement]
 ) -> tuple[list[str], set[str]]:
-    """Complete `tables` in place; returns problems that the schema will not see, and the tables that they spoil."""
+    """Complete `tables` in place. Returns problems that the schema will not see, and the tables that have them."""
     run = _table(tables, "run")
     run.setdefault("name", one_line(path.stem)[:64] or "scenario")
     duration: Any = run.get("duration")
@@ -73,14 +72,14 @@ def _hosts(path: Path, tables: Tables, read_trace: Callable[[dict[str, Any]], mo
     try:
         motion["trace"] = str((path.parent / motion["trace"]).resolve())
     except (OSError, RuntimeError, ValueError):  # symbolic links in a circle, a name too long, a zero byte
-        return [line(path, "mobility.trace", show(motion["trace"]), "the name of a file")]
+        return [line(path, "mobility.trace", show(motion["trace"]), "expected the name of a file")]
     if "format" not in motion:
         motion["format"] = mobility.format_of(motion["trace"])
         if motion["format"] is None:
             motion["format"] = "bonnmotion"
             if not Path(motion["trace"]).is_file():
-                return [line(path, "mobility.trace", f"{show(named)}, which is no file", "a trace, by its path from "
-                             "the folder of the scenario")]
+                return [line(path, "mobility.trace", f"{show(named)}, which is not a file", "give the path of a trace, "
+                             "relative to the scenario")]
             name = show(Path(motion["trace"]).name)
             if seems := mobility.looks_like(motion["trace"]):
                 return [line(path, "mobility.trace", f"{name}, which looks like {seems[0]}", seems[1])]
@@ -88,7 +87,7 @@ def _hosts(path: Path, tables: Tables, read_trace: Callable[[dict[str, Any]], mo
                 line(
                     path,
                     "mobility.trace",
-                    f"{name} whose format its name does not tell",
+                    f"{name}, whose name does not indicate its format",
                     f"add format = {' or '.join(map(show, mobility.FORMATS))}",
                 )
             ]
@@ -117,8 +116,8 @@ def _rounded(path: Path, workload: Tables) -> Iterator[str]:
         event = row.get("event") if isinstance(row, dict) else None
         for name, value in event.items() if isinstance(event, dict) else ():
             if isinstance(value, Inexact):
-                yield line(path, key_text(("workload", "publish", k, "event", name)), f"{value.text[:40]}, more digits than a number holds",
-                           f"{float(value)!r}, which it would be, or a text")
+                yield line(path, key_text(("workload", "publish", k, "event", name)), f"{value.text[:40]}, with more digits than a number can hold",
+                           f"use {float(value)!r}, its nearest value, or a text")
 
 
 def _ids(path: Path, tables: Tables) -> tuple[list[str], set[str]]:
@@ -156,7 +155,7 @@ def _ids(path: Path, tables: Tables) -> tuple[list[str], set[str]]:
         if host in each and "hosts" not in broken:
             broken.add("hosts")
             found = f"a second table for {naming.who(int(host))}"
-            problems.append(line(path, f"hosts.{key}", found, "one table for each host"))
+            problems.append(line(path, f"hosts.{key}", found, "give one table per host"))
         each[host] = table
     if isinstance(hosts.get("each"), dict):
         hosts["each"] = each
@@ -166,7 +165,7 @@ def _ids(path: Path, tables: Tables) -> tuple[list[str], set[str]]:
 
 
 def naming_of(hosts: Tables) -> Naming:
-    """How the table [hosts] names them, whatever stands in it."""
+    """How the table [hosts] names hosts, even if the table has errors."""
     names, count, numbers = hosts.get("names"), hosts.get("count"), hosts.get("numbers")
     sound = isinstance(names, list) and all(isinstance(name, str) for name in names)
     return Naming(names if sound else None, count if type(count) is int else 0, numbers if isinstance(numbers, str) else None)

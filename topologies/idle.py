@@ -1,4 +1,4 @@
-"""Keys that are given and do nothing: a part that is not chosen, a world that has no place for them."""
+"""Keys that are given but have no effect: of a part that is not chosen, or that the world does not use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Idle(NamedTuple):
-    """Keys of a table that do nothing where `when` holds; `without` says for want of what."""
+    """Keys of a table that have no effect if `when` holds; `without` names what is missing."""
 
     table: str
     keys: tuple[str, ...]
@@ -30,16 +30,16 @@ IDLE = (
     Idle("workload", ("publish_jitter", "payload"), lambda s: bool(s.workload.kinds) and not s.workload.publish_interval,
          "events of the generator (workload.publish_interval = 0)"),
     Idle("radio", ("coherence",), lambda s: getattr(s.radio, "shadowing", 1) == 0, "shadowing (radio.shadowing = 0)"),
-    Idle("radio", ("retries", "queue", "carrier_sense"), lambda s: s.run.world == "mininet", "a medium of ours: wmediumd has its own"),
+    Idle("radio", ("retries", "queue", "carrier_sense"), lambda s: s.run.world == "mininet", "our own medium: wmediumd has its own settings"),
     Idle("netns", ("neighbors", "self_check"), lambda s: s.run.world == "sim", "namespaces (run.world)"),
     Idle("run.fidelity", _LIMITS, lambda s: s.run.world == "sim", "real time: the simulator is never late"),
 )
 
 
 def notes(scenario: Scenario) -> Iterator[str]:
-    """Keys with another value than the default that change nothing, those of one reason in one sentence."""
+    """Keys that differ from their default but change nothing; one sentence per reason."""
     for given, without in _given(scenario):
-        yield f"{', '.join(given)}: nothing comes of {'it' if len(given) == 1 else 'them'} without {without}"
+        yield f"{', '.join(given)}: {'has' if len(given) == 1 else 'have'} no effect without {without}"
 
 
 def keys(scenario: Scenario) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Numbers of a scenario that become others as they are read: 9007199254740993.0 is no double."""
+"""Numbers of a scenario that change when they are read: 9007199254740993.0 is not a double."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from node.schema.numbers import beyond_doubles
 
 
 class Inexact(float):
-    """A number that is written with more digits than a number holds; `text` is how."""
+    """A number with more digits than a double can hold; `text` is how it was written."""
 
     text: str
 
 
 def number(text: str) -> float:
-    """A number with a fraction as TOML writes it, Inexact where it says more than the nearest double holds."""
+    """A TOML number with a fraction, Inexact if the nearest double has lost digits."""
     if not beyond_doubles(text):
         return float(text)
     found = Inexact(text)

@@ -18,7 +18,7 @@ class Netns(Section):
 
 
 class Fidelity(Section):
-    """Past one of these limits a run in real time is called invalid."""
+    """A run in real time that exceeds one of these limits is invalid."""
 
     medium: Positive = Field(0.01, description="s: 99th percentile of how late the medium is")
     positions: Positive = Field(0.1, description="s: the same for changes of who is in range")

@@ -1,4 +1,4 @@
-"""What is wrong with a scenario, in words: one line a problem, with file, key, finding and cure."""
+"""Describes what is wrong with a scenario: one line per problem, with file, key, finding and cure."""
 
 from __future__ import annotations
 
@@ -18,51 +18,51 @@ HOST_LISTS = ("hosts", "link", "roam")  # keys that name several hosts
 HOST_KEYS = ("host", "from", "to", *HOST_LISTS)
 LONGEST_KEY = 64  # characters of one part of a key that are shown
 _TYPES = {
-    "float_type": "a number",
-    "int_type": "a whole number",
-    "string_type": "a text in quotes",
-    "bool_type": "true or false",
-    "tuple_type": "a list, [..]",
-    "dict_type": "a table, {..}",
-    "model_type": "a table, {..}",
-    "model_attributes_type": "a table, {..}",
-    "int_from_float": "a whole number",
-    "attribute_type": "a text, a finite number, true or false",
+    "float_type": "expected a number",
+    "int_type": "expected a whole number",
+    "string_type": "expected a text in quotes",
+    "bool_type": "expected true or false",
+    "tuple_type": "expected a list, [..]",
+    "dict_type": "expected a table, {..}",
+    "model_type": "expected a table, {..}",
+    "model_attributes_type": "expected a table, {..}",
+    "int_from_float": "expected a whole number",
+    "attribute_type": "expected a text, a finite number, true or false",
 }
 
 
 class ScenarioError(Exception):
-    """A scenario that cannot be run; `problems` has one line for each thing wrong with it.
+    """A scenario that cannot run; `problems` has one line per problem.
 
-    The text has the first of them, so that a wrong kind of file does not scroll everything away.
+    The text has only the first ones, so that a file of the wrong kind does not fill the screen.
     """
 
     def __init__(self, problems: Iterable[str], more: int = 0) -> None:
-        """`more`: how many there are besides, which nobody has put into words."""
+        """`more`: how many further problems were counted but not described."""
         self.problems = [one_line(problem) for problem in problems]
         told = self.problems[:MOST_TOLD]
         if more := more + len(self.problems) - len(told):
-            told.append(f"and {more} more problems; fix these first")
+            told.append(f"and {more} more problem{'s' if more > 1 else ''}; fix these first")
         super().__init__("\n".join(told))
 
 
 def one_line(text: str) -> str:
-    """Names and values come from files: line ends and what a terminal would obey or hide are written out (\\u001b)."""
+    """Escape line ends and control characters, as \\u001b: names and values come from files."""
     return text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
 def line(path: Path | str, key: str, found: str, cure: str) -> str:
-    """The one form in which every problem is told."""
+    """The form of every problem."""
     return f"{path}: {key}: found {found}; {cure}"
 
 
 def from_validation(
     path: Path | str, error: ValidationError, schema: type[BaseModel]
 ) -> tuple[list[str], set[str], int]:
-    """Pydantic's findings in our words, without doubles; the tables in which they are; and how many more there are.
+    """Pydantic's findings in our words, each once; the tables in which they are; and how many more there are.
 
-    A table of a wrong name comes first, and what its right one lacks because of that is not told. Only what will be read
-    is put into words: a file of the wrong kind may have hundreds of thousands.
+    A table with a wrong name comes first, and keys that are missing only because of it are left out. Only as many as
+    people will read are described: a file of the wrong kind may have hundreds of thousands.
     """
     found = error.errors(include_url=False)
     strange = [str(problem["loc"][0]) for problem in found
@@ -83,7 +83,7 @@ MOST_SHOWN = 32  # known words in one line
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """` did you mean "x"?` for the nearest known word, or the words themselves."""
+    """`did you mean "x"?` for the nearest known word, or the list of known words."""
     known = list(known)
     if close := _near(word, known):
         return f'did you mean "{close[0]}"?'
@@ -99,30 +99,30 @@ def _tell(path: Path | str, problem: Mapping[str, Any], schema: type[BaseModel])
         return line(path, key, "an unknown key", _unknown(problem["loc"], schema))
     if kind == "missing" and isinstance(problem["loc"][-1], int):  # of a pair: the list is too short
         place = problem["loc"][:-1]
-        return line(path, key_text(place), found, f"a longer list ({_description(place, schema)})")
+        return line(path, key_text(place), found, f"expected a longer list ({_description(place, schema)})")
     if kind == "missing":
         return line(path, key, "nothing", f"add it ({_description(problem['loc'], schema)})")
     if kind == "union_tag_invalid":
         model = problem["input"]["model"]
         tags = [tag.strip("'<> ") for tag in context["expected_tags"].split(",")]
         names = [tag for tag in tags if tag != "trace"]
-        return line(path, f"{key}.model", show(model), f"one of {_or(names)}, {nearest(str(model), names)}")
+        return line(path, f"{key}.model", show(model), f"expected {_or(names)}, {nearest(str(model), names)}")
     if kind == "int_type" and [part for part in problem["loc"] if isinstance(part, str)][-1] in HOST_KEYS:
-        return line(path, key, found, "a host, by id or name")
+        return line(path, key, found, "expected a host, by id or name")
     if kind == "tuple_type" and isinstance(problem["input"], dict):
-        return line(path, key, "one table", f"a list of tables, each under [[{key}]]")
+        return line(path, key, "one table", f"expected a list of tables, each under [[{key}]]")
     return line(path, key, found, _cure(kind, context))
 
 
 def _cure(kind: str, context: Mapping[str, Any]) -> str:
     bounds = {
-        "greater_than": ("gt", "above {}"),
-        "greater_than_equal": ("ge", "{} or more"),
-        "less_than": ("lt", "below {}"),
-        "less_than_equal": ("le", "{} or less"),
-        "string_too_long": ("max_length", "at most {} characters"),
-        "string_pattern_mismatch": ("pattern", "{}"),
-        "string_too_short": ("min_length", "at least {} characters"),
+        "greater_than": ("gt", "expected above {}"),
+        "greater_than_equal": ("ge", "expected {} or more"),
+        "less_than": ("lt", "expected below {}"),
+        "less_than_equal": ("le", "expected {} or less"),
+        "string_too_long": ("max_length", "expected at most {} characters"),
+        "string_pattern_mismatch": ("pattern", "expected {}"),
+        "string_too_short": ("min_length", "expected at least {} characters"),
     }
     if kind in _TYPES:
         return _TYPES[kind]
@@ -130,29 +130,29 @@ def _cure(kind: str, context: Mapping[str, Any]) -> str:
         name, text = bounds[kind]
         value = context[name]
         if kind == "string_pattern_mismatch":
-            return "1 to 32 letters, digits, _, . or -" if value == NAME else "a name without control characters"
+            return "expected " + ("1 to 32 letters, digits, _, . or -" if value == NAME else "a name without control characters")
         return text.format(f"{value:g}" if isinstance(value, float) else value)
     if kind == "literal_error":
-        return f"one of {context['expected']}".replace("'", '"')
+        return f"expected {context['expected']}".replace("'", '"')
     if kind == "too_short":
-        return f"at least {context['min_length']} of them"
+        return f"expected at least {context['min_length']} of them"
     if kind == "too_long":
-        return f"at most {context['max_length']} of them"
+        return f"expected at most {context['max_length']} of them"
     if kind == "finite_number":
-        return "a finite number"
-    return "something that fits; see docs/scenario.md"
+        return "expected a finite number"
+    return "see docs/scenario.md for valid values"
 
 
 def _unknown(place: tuple[Any, ...], schema: type[BaseModel]) -> str:
     model = _model_at(place[:-1], schema)
     if place[-1] == "model" and "<trace>" in place:
-        return "a trace and a model exclude each other, take one of them out"
+        return "give either a trace or a model, not both"
     if place[-1] in ("link", "host") and place[0] == "faults":
-        return "a fault strikes a host or a link, take one of them out"
+        return "give either a host or a link, not both"
     for other in _models_at(tuple(part for part in place[:-1] if not str(part).startswith("<")), schema):
         field = other.model_fields.get("model")
         if field and place[-1] in other.model_fields and other is not model:
-            return f'it goes with model = "{field.default}"'
+            return f'it is for model = "{field.default}"'
     return nearest(str(place[-1]), [field.alias or name for name, field in model.model_fields.items()])
 
 
@@ -219,7 +219,7 @@ def key_text(place: Iterable[str | int]) -> str:
 
 
 def show(value: object) -> str:
-    """A value as TOML would write it, shortened."""
+    """A value as in TOML, shortened."""
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""What is worth saying about a trace as a scenario replays it: what its reader assumed, and what nobody may have meant."""
+"""Notes about a trace as a scenario replays it: what its reader assumed, and what may not be intended."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ SMALL = 10.0  # m; within less it is a room, or more likely kilometers
 
 
 def is_short(run: Run) -> bool:
-    """Whether nothing can be expected of a run, by its length alone: that is told once, in place of all that comes of it."""
+    """Whether a run is too short for any event to be expected: one note says so, in place of all that follow from it."""
     return run.grace > run.last_measured
 
 
 def remarks(scenario: Scenario) -> Iterator[str]:
-    """Notes, each "key: what is so; what would change it"; none for a scenario without a trace."""
+    """Notes, each "key: what was found; what to do"; none for a scenario without a trace."""
     if not isinstance(scenario.mobility, Trace):
         return
     try:
@@ -53,8 +53,8 @@ def _hosts(scenario: Scenario, whole: Movement) -> Iterator[str]:
         yield f"hosts: the first {count} of the {len(whole)} hosts of the trace take part; leave hosts.count and names out for all"
     strange = [name for name in whole.names[:count] if not re.match(NAME, name)]
     if strange and names == [str(k) for k in range(count)]:
-        yield (f"hosts: the trace's names cannot be names of hosts (the first such: {one_line(show(strange[0]))}), "
-               f"so hosts are called 0 to {count - 1}, in its order")
+        yield (f"hosts: the trace's names cannot be host names (the first: {one_line(show(strange[0]))}), "
+               f"so hosts are named 0 to {count - 1}, in its order")
 
 
 def _times(whole: Movement, start: float, end: float) -> Iterator[str]:
@@ -62,21 +62,21 @@ def _times(whole: Movement, start: float, end: float) -> Iterator[str]:
     begin = min(float(t.times[0]) for t in whole.trajectories)
     moving = [span for span in map(_moving, whole.trajectories) if span]
     if begin < 0:
-        yield f"its first {-begin:.15g} s lie before 0 and are not played"
+        yield f"the first {-begin:.15g} s are before 0 and are not replayed"
     if not moving:
-        yield "nobody moves in it"
+        yield "no host moves in it"
         return
     first, last = min(span[0] for span in moving), max(span[1] for span in moving)
     if first >= end:
-        yield (f"nobody moves in this run: the first host does so at {first:.15g} s of the trace; "
-               f"mobility.start = {first:.15g} begins there")
+        yield (f"no host moves in this run: the first moves at {first:.15g} s of the trace; "
+               f"use mobility.start = {first:.15g} to begin there")
     elif last <= start:
-        yield f"nobody moves in this run: the last host did so at {last:.15g} s of the trace, before mobility.start"
+        yield f"no host moves in this run: the last movement ends at {last:.15g} s of the trace, before mobility.start"
     elif last < (start + end) / 2:
-        yield f"nobody moves after {last:.15g} s of it, which is {end - last:.15g} s of the {end - start:.15g} s of the run"
+        yield f"no host moves after {last:.15g} s of it, so for {end - last:.15g} s of the {end - start:.15g} s of the run"
     elif begin > start:
-        yield (f"it begins at {begin:.15g} s, and until then everybody stands; mobility.start = {begin:.15g} "
-               "begins there")
+        yield (f"it begins at {begin:.15g} s, and until then no host moves; use mobility.start = {begin:.15g} "
+               "to begin there")
 
 
 def _two_clocks(scenario: Scenario, start: float) -> Iterator[str]:
@@ -84,7 +84,7 @@ def _two_clocks(scenario: Scenario, start: float) -> Iterator[str]:
     rows = (*scenario.faults, *scenario.workload.subscribe, *scenario.workload.publish)
     times = [row.at for row in rows if row.at > 0]
     if start > 0 and times and (first := min(times)) >= start:
-        yield (f"mobility.start: all times of the scenario count from there: at = {first:g} is {start + first:.15g} s of the trace")
+        yield (f"mobility.start: all times of the scenario are relative to it: at = {first:g} is {start + first:.15g} s of the trace")
 
 
 def _moving(trajectory: Trajectory) -> tuple[float, float] | None:
@@ -101,8 +101,8 @@ def _at_the_start(names: list[str], whole: Movement, start: float) -> Iterator[s
         if len(of_then) > 1 and (of_then != of_then[-1]).any():
             two.append(name)
     if two:
-        yield (f"{len(two)} of {len(names)} hosts have two places at {start:.15g} s, where the run begins (the first: host {two[0]}): "
-               "they begin at the last of them")
+        yield (f"{len(two)} of {len(names)} hosts {'has' if len(two) == 1 else 'have'} two places at {start:.15g} s, when the run begins (the first: host "
+               f"{two[0]}): the last place is used")
 
 
 def _twins(replayed: Movement) -> Iterator[str]:
@@ -114,33 +114,33 @@ def _twins(replayed: Movement) -> Iterator[str]:
         if same != name:
             twins.append((name, same))
     if twins:
-        yield (f"{len(twins)} of {len(replayed)} hosts are where another one is at all times (the first: host {twins[0][0]}, as host "
-               f"{twins[0][1]})")
+        yield (f"{len(twins)} of {len(replayed)} hosts {'moves' if len(twins) == 1 else 'move'} exactly like another host (the first: host {twins[0][0]}, like "
+               f"host {twins[0][1]})")
 
 
 def _ways(replayed: Movement) -> Iterator[str]:
     """What the hosts do in the run; times of the run."""
     absent = [name for name, t in zip(replayed.names, replayed.trajectories) if not t.always_present]
     if absent:
-        yield (f"{len(absent)} of {len(replayed)} hosts are absent at times: nobody hears them then, while their "
-               "programs run and what they publish and subscribe counts")
+        yield (f"{len(absent)} of {len(replayed)} hosts {'is' if len(absent) == 1 else 'are'} absent at times: an absent host is out of range, but its "
+               "programs run, and its events and subscriptions count")
     legs = _legs(replayed)
     at_once = np.flatnonzero((legs.took == 0) & (legs.way > 0))
     if len(at_once):
         first = at_once[np.lexsort((legs.host[at_once], legs.begin[at_once]))[0]]
-        yield (f"hosts jump {len(at_once)} times, because they have two places at one time (the first: host "
+        yield (f"{len(at_once)} jump{'s' if len(at_once) > 1 else ''}, where a host has two places at one time (the first: host "
                f"{replayed.names[legs.host[first]]} at {legs.begin[first]:.6g} s)")
     speeds = np.divide(legs.way, legs.took, out=np.zeros_like(legs.way), where=legs.took > 0)
     fastest = int(np.argmax(speeds)) if len(speeds) else 0
     top = float(speeds[fastest]) if len(speeds) else 0.0
     if top > FASTEST:
-        yield (f"host {replayed.names[legs.host[fastest]]} moves at {top:.3g} m/s at {legs.begin[fastest]:.6g} s; times are in s and places "
+        yield (f"host {replayed.names[legs.host[fastest]]} moves at {top:.3g} m/s at {legs.begin[fastest]:.6g} s; expected times in s and places "
                "in m")
     elif 0 < top < SLOWEST:
-        yield f"nobody is faster than {top:.3g} m/s (host {replayed.names[legs.host[fastest]]}); times are in s and places in m"
+        yield f"no host is faster than {top:.3g} m/s (host {replayed.names[legs.host[fastest]]}); expected times in s and places in m"
     elif top and not SLOW <= (typical := _typical(speeds, legs.way)) <= FAST:
-        yield (f"hosts cover half of their way at {'more' if typical > FAST else 'less'} than {typical:.3g} m/s ({3.6 * typical:.3g} km/h); times are in s, "
-               f"not in {'min' if typical > FAST else 'ms'}, and places in m, not in {'cm' if typical > FAST else 'km'}")
+        yield (f"hosts cover half of their distance at {'more' if typical > FAST else 'less'} than {typical:.3g} m/s ({3.6 * typical:.3g} km/h); expected times "
+               f"in s, not {'min' if typical > FAST else 'ms'}, and places in m, not {'cm' if typical > FAST else 'km'}")
     low = np.min([t.points.min(axis=0)[:2] for t in replayed.trajectories], axis=0)
     high = np.max([t.points.max(axis=0)[:2] for t in replayed.trajectories], axis=0)
     yield from within(low, high)
@@ -154,18 +154,18 @@ def _typical(speeds: np.ndarray, way: np.ndarray) -> float:
 
 
 def within(low: np.ndarray, high: np.ndarray) -> Iterator[str]:
-    """What the corners of all places say of their unit."""
+    """What the bounds of all places say about their unit."""
     size = float((high - low)[:2].max())
     if 0 < size < SMALLEST:
-        yield f"all hosts stay within {size:.3g} m; places are in m, not in degrees"
+        yield f"all hosts stay within {size:.3g} m; expected places in m, not degrees"
     elif may_be_degrees(low, high):
-        yield f"all hosts stay within {size:.3g} m, far from 0, 0; places are in m, not in degrees"
+        yield f"all hosts stay within {size:.3g} m, far from 0, 0; expected places in m, not degrees"
     elif 0 < size < SMALL:
-        yield f"all hosts stay within {size:.3g} m; places are in m, not in km"
+        yield f"all hosts stay within {size:.3g} m; expected places in m, not km"
 
 
 def may_be_degrees(low: np.ndarray, high: np.ndarray) -> bool:
-    """Whether the corners of all places could be those of a country, in latitude and longitude or the other way round."""
+    """Whether the bounds of all places could be those of a country, in latitude and longitude in either order."""
     span, most = (high - low)[:2], np.maximum(np.abs(low), np.abs(high))[:2]
     offset = float(np.hypot(*(low + high)[:2])) / 2
     return bool(SMALLEST <= span.max() < COUNTRY and most.max() <= 180 and most.min() <= 90 and offset > 3 * span.max())

@@ -39,7 +39,7 @@ class Run(Section):
 
     @property
     def last_measured(self) -> float:
-        """s: events published later are not measured, or the run ends before they have had their deadline."""
+        """s: later events are not measured, or the run ends before their deadline."""
         return min(self.window[1], self.duration - self.deadline)
 
 
@@ -73,14 +73,14 @@ class Hosts(Section):
     each: dict[str, HostPrograms] = Field(default_factory=dict, description="the tables [hosts.N], by id")
 
     def command_of(self, host: int) -> tuple[str, ...] | None:
-        """What a host runs besides or instead of our node."""
+        """The program that a host runs besides or instead of our node, or None."""
         own = self.each.get(str(host))
         if own is not None and own.interface is not None:
             return None
         return self.command if own is None or own.command is None else own.command
 
     def commands(self, count: int) -> dict[tuple[str, ...], list[int]]:
-        """The programs that the hosts 0 .. count - 1 run, with their arguments, and which hosts run each."""
+        """The programs, with their arguments, of hosts 0 .. count - 1, and which hosts run each."""
         found: dict[tuple[str, ...], list[int]] = {}
         for host in range(count):
             if command := self.command_of(host):
@@ -94,6 +94,6 @@ class Hosts(Section):
         return self.node if own is None or own.node is None else own.node
 
     def interface_of(self, host: int) -> str | None:
-        """Behind which interface of this machine a real device is this host; None for a host that runs here."""
+        """The interface of this machine behind which a real device is this host; None for a host that runs here."""
         own = self.each.get(str(host))
         return None if own is None else own.interface

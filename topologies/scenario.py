@@ -1,8 +1,7 @@
-"""One TOML file says what happens, where and when; here it is read, completed and written again.
+"""Reads, completes and writes scenarios: one TOML file says what happens, where and when.
 
-Times in s, lengths in m, speeds in m/s, powers in dBm, rates in bit/s, always. Everything is
-checked before anything starts; every default stands in what `to_toml` writes, so that a run can be
-repeated from its own output.
+Units are always s, m, m/s, dBm and bit/s. Everything is checked before anything starts. `to_toml` writes
+every default, so that a run can be repeated from its own output.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ _DEEP_KEY = re.compile(rf"""(?<![\w'"-])(?:{_PART}){{{MOST_PARTS}}}""")
 
 
 class Scenario(Section):
-    """A complete scenario. Hosts are known by their ids 0 .. count - 1 everywhere in it."""
+    """A complete scenario. Everywhere in it, hosts are ids 0 .. count - 1."""
 
     run: Run = Field(description="the table [run]")
     hosts: Hosts = Field(description="the table [hosts]")
@@ -82,23 +81,22 @@ class Scenario(Section):
 
     @property
     def names(self) -> list[str]:
-        """The hosts' names by id; without names of their own the ids as text."""
+        """The hosts' names by id; hosts without names have their id as text."""
         return list(self.hosts.names or map(str, range(self.hosts.count or 0)))
 
     @property
     def naming(self) -> Naming:
-        """By which names and ids a person may mean a host of this scenario."""
+        """The names and ids by which people may refer to hosts of this scenario."""
         return Naming(self.hosts.names, len(self.names), self.hosts.numbers)
 
     def trace(self) -> Movement | None:
-        """The whole trace that is replayed, all its hosts; None without one. Raises mobility.TraceError."""
+        """The whole trace that is replayed, with all its hosts; None without a trace. Raises mobility.TraceError."""
         return _trace_of(self.mobility.model_dump()) if isinstance(self.mobility, Trace) else None
 
     def movement(self) -> Movement:
-        """Where the hosts of this run are from 0 to its duration, whatever it comes from.
+        """Where the hosts of this run are from 0 to its duration, from a model, places or a trace.
 
-        The same movement again from a trace of it that was written (BonnMotion, bit by bit).
-        Raises mobility.TraceError.
+        A BonnMotion copy of the movement reads back as the same movement, bit by bit. Raises mobility.TraceError.
         """
         motion, names, duration = self.mobility, self.names, self.run.duration
         if isinstance(motion, Trace):
@@ -112,10 +110,10 @@ class Scenario(Section):
         return model.first(len(names), names).window(0.0, duration)
 
     def to_toml(self, trace: str | None = None) -> str:
-        """The scenario with all its defaults; loads to an equal one.
+        """The scenario with all its defaults, as TOML; loading it gives an equal scenario.
 
-        `trace`: where a copy of `movement()` in BonnMotion's format lies, relative to where the
-        text will be; a scenario that replays a trace then names this copy instead.
+        `trace`: path of a BonnMotion copy of `movement()`, relative to where the text will be; a
+        scenario that replays a trace then names this copy instead.
         """
         tables = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         tables["hosts"].update(tables["hosts"].pop("each"))
@@ -127,7 +125,7 @@ class Scenario(Section):
 def load(path: str | Path, overrides: Mapping[str, Any] = {}) -> Scenario:
     """Read, complete and check a scenario.
 
-    overrides: values put in place of the file's, under dotted keys ("run.seed": 3) or as tables.
+    overrides: values that replace the file's, under dotted keys ("run.seed": 3) or as tables.
     Raises ScenarioError with every problem found, one line each: file, key, finding, cure.
     """
     path = Path(path)
@@ -135,7 +133,7 @@ def load(path: str | Path, overrides: Mapping[str, Any] = {}) -> Scenario:
 
 
 def build(tables: dict[str, Any], path: Path = Path("scenario")) -> Scenario:
-    """Complete and check a scenario that is given as tables; `path` is what errors name, and where a trace is sought.
+    """Complete and check a scenario given as tables; errors name `path`, and traces are relative to it.
 
     Raises ScenarioError, as `load` does.
     """
@@ -191,12 +189,12 @@ def _read(path: Path) -> dict[str, Any]:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
-            raise ScenarioError([f"{path}: more than {MOST_BYTES >> 20} MiB; give a scenario, hosts' ways in a trace"])
+            raise ScenarioError([f"{path}: more than {MOST_BYTES >> 20} MiB; give a scenario, with movement in a trace"])
         text = data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
         if deep := _DEEP_KEY.search(text):
             number = text.count("\n", 0, deep.start()) + 1
-            raise ScenarioError([f"{path}: line {number}: a key of more than {MOST_PARTS} parts; no key of a scenario has "
-                                 "so many"])
+            raise ScenarioError([f"{path}: line {number}: found a key of more than {MOST_PARTS} parts; give a scenario, "
+                                 "whose keys have fewer"])
         return tomllib.loads(text, parse_float=inexact.number)
     except FileNotFoundError:
         raise ScenarioError([f"{path}: no such file; {_instead(path)}"]) from None
@@ -207,7 +205,7 @@ def _read(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise ScenarioError([f"{path}: not TOML: {error}; correct that line"]) from None
     except RecursionError:
-        raise ScenarioError([f"{path}: lists or tables inside each other too deeply; give a scenario"]) from None
+        raise ScenarioError([f"{path}: lists or tables nested too deeply; give a scenario"]) from None
     except ValueError as error:  # a number of thousands of digits, a name with a zero byte
         raise ScenarioError([f"{path}: cannot be read: {error}; give a scenario in TOML"]) from None
 
@@ -233,7 +231,7 @@ def _override(tables: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str,
             table = table.setdefault(section, {})
             if not isinstance(table, dict):
                 raise ScenarioError(
-                    [line("override", key, "a key inside something that is no table", "leave it out")]
+                    [line("override", key, "a key inside a value that is not a table", "leave it out")]
                 )
         if isinstance(value, Mapping) and isinstance(table.get(last), dict):
             table[last] = _override(table[last], value)

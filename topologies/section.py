@@ -1,4 +1,4 @@
-"""What every table of a scenario has in common: strict types, no unknown keys, nothing changes later."""
+"""What all tables of a scenario share: strict types, no unknown keys, no later changes."""
 
 from __future__ import annotations
 

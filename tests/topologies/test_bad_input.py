@@ -43,40 +43,40 @@ HUGE = "9" * 400  # beyond any float
 ONE_PROBLEM = [
     # names of ours that no page has
     ({"tail": "[[radio.links]]\nfrom_ = 0\nto = 1\nloss = 1\nfrom = 0\n"}, 'radio.links[0].from_: found an unknown key; did you mean "from"?'),
-    ({"hosts": "count = 3\n[hosts.each.1]\nnode = true"}, 'hosts.each: found "each", which is no host; the hosts have no names'),
+    ({"hosts": "count = 3\n[hosts.each.1]\nnode = true"}, 'hosts.each: found "each", which is no host; give an id, the hosts have no names'),
     # wrong types
-    ({"run": 'duration = "60"'}, 'run.duration: found "60"; a number'),
-    ({"run": "duration = 60\njournal = 1"}, "run.journal: found 1; true or false"),
-    ({"run": "duration = 60\nseed = 1.5"}, "run.seed: found 1.5; a whole number"),
-    ({"run": f"duration = {HUGE}"}, f"run.duration: found {HUGE[:57]}...; a number"),
+    ({"run": 'duration = "60"'}, 'run.duration: found "60"; expected a number'),
+    ({"run": "duration = 60\njournal = 1"}, "run.journal: found 1; expected true or false"),
+    ({"run": "duration = 60\nseed = 1.5"}, "run.seed: found 1.5; expected a whole number"),
+    ({"run": f"duration = {HUGE}"}, f"run.duration: found {HUGE[:57]}...; expected a number"),
     ({"run": f"duration = 60\nwarm_up = {HUGE}"}, "run.warm_up: found 999"),
     ({"run": f"duration = 60\ndeadline = {HUGE}"}, "run.deadline: found 999"),
     ({"node": f"hello_interval = {HUGE}"}, "node.hello_interval: found 999"),
-    ({"tail": '[[workload.publish]]\nhosts = "all"\nevent = { a = 1 }\n'}, 'workload.publish[0].hosts: found "all"; a list, [..]'),
-    ({"tail": "[[workload.publish]]\nhosts = 1\nevent = { a = 1 }\n"}, "workload.publish[0].hosts: found 1; a list, [..]"),
-    ({"workload": 'roam = "all"'}, 'workload.roam: found "all"; a list, [..]'),
-    ({"tail": "[faults]\nat = 5\nhost = 1\naction = 'crash'\n"}, "faults: found one table; a list of tables, each under [[faults]]"),
-    ({"tail": "[workload.publish]\nevent = { a = 1 }\n"}, "workload.publish: found one table; a list of tables, each under [[workload.publish]]"),
-    ({"run": "duration = 60\nname = 3"}, "run.name: found 3; a text in quotes"),
-    ({"run": "duration = inf"}, "run.duration: found Infinity; a finite number"),
-    ({"run": "duration = 60\nwarm_up = true"}, "run.warm_up: found true; a number"),
-    ({"mobility": 'model = "random_waypoint"\narea = 300'}, "mobility.area: found 300; a list, [..]"),
-    ({"radio": "links = 3"}, "radio.links: found 3; a list, [..]"),
-    ({"workload": "publish_interval = 'often'"}, 'workload.publish_interval: found "often"; a number'),
+    ({"tail": '[[workload.publish]]\nhosts = "all"\nevent = { a = 1 }\n'}, 'workload.publish[0].hosts: found "all"; expected a list, [..]'),
+    ({"tail": "[[workload.publish]]\nhosts = 1\nevent = { a = 1 }\n"}, "workload.publish[0].hosts: found 1; expected a list, [..]"),
+    ({"workload": 'roam = "all"'}, 'workload.roam: found "all"; expected a list, [..]'),
+    ({"tail": "[faults]\nat = 5\nhost = 1\naction = 'crash'\n"}, "faults: found one table; expected a list of tables, each under [[faults]]"),
+    ({"tail": "[workload.publish]\nevent = { a = 1 }\n"}, "workload.publish: found one table; expected a list of tables, each under [[workload.publish]]"),
+    ({"run": "duration = 60\nname = 3"}, "run.name: found 3; expected a text in quotes"),
+    ({"run": "duration = inf"}, "run.duration: found Infinity; expected a finite number"),
+    ({"run": "duration = 60\nwarm_up = true"}, "run.warm_up: found true; expected a number"),
+    ({"mobility": 'model = "random_waypoint"\narea = 300'}, "mobility.area: found 300; expected a list, [..]"),
+    ({"radio": "links = 3"}, "radio.links: found 3; expected a list, [..]"),
+    ({"workload": "publish_interval = 'often'"}, 'workload.publish_interval: found "often"; expected a number'),
     # hosts that are named in another shape than the key's: told as they stand in the file, and once
-    ({"workload": "roam = 'a'"}, 'workload.roam: found "a"; a list, [..]'),
-    ({"workload": "roam = 1"}, "workload.roam: found 1; a list, [..]"),
-    ({"workload": "roam = [['a'], 1]"}, 'workload.roam[0]: found ["a"]; a host, by id or name'),
-    ({"tail": "[[workload.publish]]\nhosts = 'all'\nevent = {a = 1}\n"}, 'workload.publish[0].hosts: found "all"; a list'),
+    ({"workload": "roam = 'a'"}, 'workload.roam: found "a"; expected a list, [..]'),
+    ({"workload": "roam = 1"}, "workload.roam: found 1; expected a list, [..]"),
+    ({"workload": "roam = [['a'], 1]"}, 'workload.roam[0]: found ["a"]; expected a host, by id or name'),
+    ({"tail": "[[workload.publish]]\nhosts = 'all'\nevent = {a = 1}\n"}, 'workload.publish[0].hosts: found "all"; expected a list'),
     ({"tail": "[[workload.publish]]\nhost = 'all'\nevent = {a = 1}\n"}, 'host: found an unknown key; did you mean "hosts"?'),
-    ({"tail": "[[faults]]\nat = 1\naction = 'stop'\nhost = [1]\n"}, "faults[0].host: found [1]; a host, by id or name"),
-    ({"tail": "[[faults]]\nat = 1\naction = 'cut'\nlink = 'a'\n"}, 'faults[0].link: found "a"; a list, [..]'),
+    ({"tail": "[[faults]]\nat = 1\naction = 'stop'\nhost = [1]\n"}, "faults[0].host: found [1]; expected a host, by id or name"),
+    ({"tail": "[[faults]]\nat = 1\naction = 'cut'\nlink = 'a'\n"}, 'faults[0].link: found "a"; expected a list, [..]'),
     # unknown keys
     ({"run": "duration = 60\nwarmup = 5"}, 'run.warmup: found an unknown key; did you mean "warm_up"?'),
     ({"radio": "rnage = 5"}, 'radio.rnage: found an unknown key; did you mean "range"?'),
     ({"radio": "zzz = 5"}, "radio.zzz: found an unknown key; known: base_rate, data_rate,"),
-    ({"radio": 'model = "log_distance"\nrange = 5'}, 'found an unknown key; it goes with model = "unit_disk"'),
-    ({"radio": "exponent = 3"}, 'radio.exponent: found an unknown key; it goes with model = "log_distance"'),
+    ({"radio": 'model = "log_distance"\nrange = 5'}, 'found an unknown key; it is for model = "unit_disk"'),
+    ({"radio": "exponent = 3"}, 'radio.exponent: found an unknown key; it is for model = "log_distance"'),
     ({"hosts": "", "tail": "[host]\ncount = 3\n"}, 'host: found an unknown key; did you mean "hosts"?'),
     (
         {"mobility": "", "tail": "[mobilty]\narea = [300, 200]\n"},
@@ -84,9 +84,9 @@ ONE_PROBLEM = [
     ),
     (
         {"tail": "[[workload.publish]]\nevent = { a = [1, 2] }\n"},
-        "workload.publish[0].event.a: found [1, 2]; a text, a finite number, true or false",
+        "workload.publish[0].event.a: found [1, 2]; expected a text, a finite number, true or false",
     ),
-    ({"tail": "[[workload.publish]]\nevent = { a = nan }\n"}, "event.a: found NaN; a text, a finite number,"),
+    ({"tail": "[[workload.publish]]\nevent = { a = nan }\n"}, "event.a: found NaN; expected a text, a finite number,"),
     ({"node": "hello = 5"}, 'node.hello: found an unknown key; did you mean "hello_up"?'),
     ({"tail": "[workloud]\n"}, 'workloud: found an unknown key; did you mean "workload"?'),
     (
@@ -106,7 +106,7 @@ ONE_PROBLEM = [
     ({"hosts": ""}, "hosts.count: found nothing; add it (how many hosts), or hosts.names"),
     ({"mobility": 'model = "random_waypoint"'}, "mobility.area: found nothing; add it (m: width and height)"),
     ({"mobility": ""}, "mobility.area: found nothing; add it (m: width and height)"),
-    ({"mobility": "positions = [[3, 4], [5, 6], [7, 8]]\narea = [3, 4]"}, 'mobility.area: found an unknown key; it goes with model = "random_waypoint"'),
+    ({"mobility": "positions = [[3, 4], [5, 6], [7, 8]]\narea = [3, 4]"}, 'mobility.area: found an unknown key; it is for model = "random_waypoint"'),
     (
         {"tail": "[[faults]]\nat = 1\naction = 'stop'\n"},
         "faults[0].host: found nothing; add it (by id or name)",
@@ -120,10 +120,10 @@ ONE_PROBLEM = [
         'faults[0].action: found nothing; add it ("stop", "crash", "start", "freeze" or "thaw": end in order,',
     ),
     # values out of range
-    ({"run": "duration = 0"}, "run.duration: found 0; above 0"),
-    ({"run": "duration = 60\nseed = -1"}, "run.seed: found -1; 0 or more"),
-    ({"hosts": "count = 0"}, "hosts.count: found 0; 1 or more"),
-    ({"mobility": 'model = "random_waypoint"\narea = [300, 200, 100]'}, "at most 2 of them"),
+    ({"run": "duration = 0"}, "run.duration: found 0; expected above 0"),
+    ({"run": "duration = 60\nseed = -1"}, "run.seed: found -1; expected 0 or more"),
+    ({"hosts": "count = 0"}, "hosts.count: found 0; expected 1 or more"),
+    ({"mobility": 'model = "random_waypoint"\narea = [300, 200, 100]'}, "expected at most 2 of them"),
     (
         {"mobility": 'model = "random_waypoint"\narea = [300, 200]\nspeed = [0, 2]'},
         "mobility.speed: found a minimum speed of 0; expected above 0 m/s, because with 0 the mean speed keeps falling",
@@ -136,19 +136,19 @@ ONE_PROBLEM = [
         {"mobility": 'model = "random_waypoint"\narea = [3, 4]\nspeed = [2, 1]'},
         "mobility.speed: found 2 to 1; expected the lower one first",
     ),
-    ({"radio": "loss = 1.5"}, "radio.loss: found 1.5; 1 or less"),
-    ({"run": 'duration = 60\nworld = "moon"'}, 'run.world: found "moon"; one of "sim", "netns", "hwsim" or "mininet"'),
+    ({"radio": "loss = 1.5"}, "radio.loss: found 1.5; expected 1 or less"),
+    ({"run": 'duration = 60\nworld = "moon"'}, 'run.world: found "moon"; expected "sim", "netns", "hwsim" or "mininet"'),
     (
         {"run": 'duration = 60\nworld = "mininet"', "radio": 'model = "log_distance"'},
-        'radio.model: found "log_distance" in world "mininet", whose wmediumd has its own model of losses; "unit_disk", or',
+        'radio.model: found "log_distance" in world "mininet", whose wmediumd has its own model of losses; use "unit_disk", or',
     ),
     (
         {"run": 'duration = 60\nworld = "mininet"', "radio": "loss = 0.25"},
-        'radio.loss: found 0.25 in world "mininet", whose wmediumd has none; run.world = "hwsim", whose medium is ours',
+        'radio.loss: found 0.25 in world "mininet", whose wmediumd has none; use run.world = "hwsim", which uses our medium',
     ),
     (
         {"run": 'duration = 60\nworld = "mininet"', "tail": '[[faults]]\nat = 5\naction = "cut"\nlink = [0, 1]\n'},
-        'faults[0].action: found "cut" of a link in world "mininet"; run.world = "hwsim"',
+        'faults[0].action: found "cut" of a link in world "mininet"; use run.world = "hwsim"',
     ),
     ({"hosts": 'count = 3\ncommand = ["babeld"]'}, 'hosts.command: found a setting for world "sim"'),
     ({"hosts": "count = 3\n[hosts.1]\nnode = false"}, 'hosts.1.node: found a setting for world "sim"'),
@@ -162,7 +162,7 @@ ONE_PROBLEM = [
             "run": 'duration = 60\nworld = "hwsim"',
             "hosts": 'count = 3\n[hosts.1]\ninterface = "eth1"\n[hosts.2]\ninterface = "eth1"',
         },
-        'hosts: found interface "eth1" for two hosts; one device for each',
+        'hosts: found interface "eth1" for two hosts; expected one interface per host',
     ),
     (
         {
@@ -170,12 +170,12 @@ ONE_PROBLEM = [
             "hosts": 'count = 3\n[hosts.1]\ninterface = "eth1"',
             "tail": '[netns]\nneighbors = "permanent"\n',
         },
-        'netns.neighbors: found "permanent", but the address of the device of a host is not known',
+        'netns.neighbors: found "permanent", but the address of a real device is not known',
     ),
     ({"hosts": "count = 3\n[hosts.1]\nnodes = false"}, 'hosts.1.nodes: found an unknown key; did you mean "node"?'),
     (
         {"run": 'duration = 60\nworld = "netns"', "hosts": 'count = 3\n[hosts.9]\ncommand = ["x"]'},
-        "hosts.9: found host 9; an id from 0 to 2",
+        "hosts.9: found host 9; expected an id from 0 to 2",
     ),
     (
         {"run": 'duration = 60\nworld = "netns"', "hosts": 'count = 3\n[hosts.carl]\ncommand = ["x"]'},
@@ -183,102 +183,102 @@ ONE_PROBLEM = [
     ),
     (
         {"run": 'duration = 60\nworld = "netns"', "hosts": "count = 3\ncommand = []"},
-        "hosts.command: found []; at least 1 of them",
+        "hosts.command: found []; expected at least 1 of them",
     ),
-    ({"tail": "[run.fidelity]\nmedium = 0\n"}, "run.fidelity.medium: found 0; above 0"),
-    ({"node": 'tree = "fixed"'}, 'node.tree: found "fixed"; one of "maodv"'),
+    ({"tail": "[run.fidelity]\nmedium = 0\n"}, "run.fidelity.medium: found 0; expected above 0"),
+    ({"node": 'tree = "fixed"'}, 'node.tree: found "fixed"; expected "maodv"'),
     (
         {"mobility": 'model = "random_waypont"\narea = [3, 4]'},
-        'mobility.model: found "random_waypont"; one of "random_waypoint" or "static", did you mean "random_waypoint"?',
+        'mobility.model: found "random_waypont"; expected "random_waypoint" or "static", did you mean "random_waypoint"?',
     ),
     (
         {"hosts": 'names = ["a b", "c", "d"]'},
-        'hosts.names[0]: found "a b"; 1 to 32 letters, digits, _, . or -',
+        'hosts.names[0]: found "a b"; expected 1 to 32 letters, digits, _, . or -',
     ),
     # values that do not go together
     (
         {"run": "duration = 60\nwarm_up = 60"},
-        "run.warm_up: found 60 in a run of 60 s; less than run.duration",
+        "run.warm_up: found 60 in a run of 60 s; expected less than run.duration",
     ),
     (
         {"run": "duration = 60\nwarm_up = 55"},
-        "run.window: found [55, 50], which is empty; a run longer than warm_up + deadline, or a window of your own",
+        "run.window: found [55, 50], which is empty; use a run longer than warm_up + deadline, or give a window",
     ),
     (
         {"run": "duration = 60\nwindow = [40, 10]"},
-        "run.window: found [40, 10], which is empty; the start first, then the end",
+        "run.window: found [40, 10], which is empty; expected the start first, then the end",
     ),
     (
         {"run": "duration = 60\nwindow = [10, 70]"},
-        "run.window: found [10, 70]; a span within the run, [0, 60]",
+        "run.window: found [10, 70]; expected a span within the run, [0, 60]",
     ),
-    ({"run": "duration = 60\ndeadline = 500"}, "run.deadline: found 500 in a run of 60 s; less than run.duration; both are in s"),
-    ({"run": "duration = 60\nwindow = [-1, 7]"}, "run.window: found [-1, 7]; a span within the run, [0, 60]"),
+    ({"run": "duration = 60\ndeadline = 500"}, "run.deadline: found 500 in a run of 60 s; expected less than run.duration; both are in s"),
+    ({"run": "duration = 60\nwindow = [-1, 7]"}, "run.window: found [-1, 7]; expected a span within the run, [0, 60]"),
     ({"hosts": 'count = 2\nnames = ["a"]'}, "hosts.count: found 2 together with 1 names; leave hosts.count out"),
-    ({"hosts": 'names = ["a", "b", "a"]'}, 'hosts.names: found "a" twice; names that differ'),
+    ({"hosts": 'names = ["a", "b", "a"]'}, 'hosts.names: found "a" twice; expected names that differ'),
     (
         {"mobility": 'model = "random_waypoint"\narea = [3, 4]\npause = [5, 1]'},
         "mobility.pause: found 5 to 1; expected 0 s or more, the lower one first",
     ),
     (
         {"mobility": 'model = "static"\npositions = [[1, 2]]'},
-        "mobility.positions: found 1 for 3 hosts; one for each host",
+        "mobility.positions: found 1 for 3 hosts; expected one per host",
     ),
-    ({"mobility": 'model = "static"\npositions = [[1, 2], [1, 2, 3], [1, 2]]'}, "the same number for all"),
+    ({"mobility": 'model = "static"\npositions = [[1, 2], [1, 2, 3], [1, 2]]'}, "expected the same number for all"),
     (
         {"node": 'tree = "none"\nstrategy = "subscription"'},
         'node.strategy: found "subscription" with node.tree = "none", which keeps no links; '
-        'node.tree = "maodv"',
+        'use node.tree = "maodv"',
     ),
     (
         {"node": 'strategy = "flood"'},
         'node.strategy: found "flood" with node.tree = "maodv", which keeps links that nothing would use; '
-        'node.tree = "none", or node.strategy = "subscription"',
+        'use node.tree = "none", or node.strategy = "subscription"',
     ),
     (
         {"node": 'strategy = "event"\nreconcile = "informed"'},
         'node.reconcile: found "informed" with node.strategy = "event", which has nothing to reconcile; '
-        'node.strategy = "subscription", or node.reconcile = "strawman"',
+        'use node.strategy = "subscription", or node.reconcile = "strawman"',
     ),
     (
         {"node": 'strategy = "event"\nforwarding = "covering"'},
         'node.forwarding: found "covering" with node.strategy = "event", which tells nobody of subscriptions; '
-        'node.strategy = "subscription" or "hierarchical", or node.forwarding = "identity"',
+        'use node.strategy = "subscription" or "hierarchical", or node.forwarding = "identity"',
     ),
     (
         {"node": "hello_up = 5\nhello_window = 4"},
-        "node.hello_up: found 5; at most node.hello_window = 4",
+        "node.hello_up: found 5; expected at most node.hello_window = 4",
     ),
-    ({"node": "rto_min = 3"}, "node.rto_initial: found 0.3; a number from node.rto_min = 3 to node.rto_max = 0.5"),
+    ({"node": "rto_min = 3"}, "node.rto_initial: found 0.3; expected a number from node.rto_min = 3 to node.rto_max = 0.5"),
     (
         {"radio": "base_rate = 1e6", "node": "base_rate = 6e6"},
-        "node.base_rate: found 6e+06 with radio.base_rate = 1e+06; leave node.base_rate out, it follows the radio",
+        "node.base_rate: found 6e+06 with radio.base_rate = 1e+06; leave node.base_rate out to use the radio's",
     ),
     (
         {"workload": "kinds = 3\nsubscriptions = 4"},
-        "workload.subscriptions: found 4 of 3 kinds; at most workload.kinds",
+        "workload.subscriptions: found 4 of 3 kinds; expected at most workload.kinds",
     ),
-    ({"workload": "start = 60"}, "workload.start: found 60 in a run of 60 s; a time within the run"),
+    ({"workload": "start = 60"}, "workload.start: found 60 in a run of 60 s; expected a time within the run"),
     (
         {"tail": "[[workload.publish]]\nat = 61\nevent = { a = 1 }\n"},
         "workload.publish[0].at: found 61 in a run of 60 s",
     ),
     (
         {"tail": "[[workload.subscribe]]\nat = 6\nuntil = 5\nfilter = 'a exists'\n"},
-        "workload.subscribe[0].until: found 5; a time after at = 6",
+        "workload.subscribe[0].until: found 5; expected a time after at = 6",
     ),
     (
         {"tail": "[[workload.publish]]\nhosts = [7]\nevent = { a = 1 }\n"},
-        "workload.publish[0].hosts: found host 7; an id from 0 to 2",
+        "workload.publish[0].hosts: found host 7; expected an id from 0 to 2",
     ),
     (
         {"tail": "[[faults]]\nat = 1\nhost = 3\naction = 'stop'\n"},
-        "faults[0].host: found host 3; an id from 0 to 2",
+        "faults[0].host: found host 3; expected an id from 0 to 2",
     ),
     ({"tail": "[[faults]]\nat = 60\nhost = 1\naction = 'stop'\n"}, "faults[0].at: found 60 in a run of 60 s"),
     (
         {"tail": "[[faults]]\nat = 1\nhost = 'eve'\naction = 'stop'\n"},
-        'faults[0].host: found "eve", which is no host; the hosts have no names, give an id',
+        'faults[0].host: found "eve", which is no host; give an id, the hosts have no names',
     ),
     (
         {
@@ -293,19 +293,19 @@ ONE_PROBLEM = [
     ),
     (
         {"tail": "[[faults]]\nat = 1\nlink = [0, 9]\naction = 'cut'\n"},
-        "faults[0].link: found host 9; an id from 0 to 2",
+        "faults[0].link: found host 9; expected an id from 0 to 2",
     ),
     (
         {"tail": "[[faults]]\nat = 1\nhost = 0\nlink = [0, 1]\naction = 'stop'\n"},
-        "faults[0].link: found an unknown key; a fault strikes a host or a link, take one of them out",
+        "faults[0].link: found an unknown key; give either a host or a link, not both",
     ),
     (
         {"tail": "[[faults]]\nat = 1\nhost = 0\naction = 'cut'\n"},
-        'faults[0].action: found "cut"; one of "stop", "crash", "start", "freeze" or',
+        'faults[0].action: found "cut"; expected "stop", "crash", "start", "freeze" or',
     ),
     (
         {"tail": "[[faults]]\nat = 1\nhost = 0\naction = 'freeze'\n"},
-        'faults[0].action: found "freeze" in world "sim"; run.world = "netns", or "crash"',
+        'faults[0].action: found "freeze" in world "sim"; use run.world = "netns", or "crash"',
     ),
     (
         {"tail": _faults((2, "host = 1", "stop"), (3, "host = 1", "crash"))},
@@ -330,7 +330,7 @@ ONE_PROBLEM = [
     ({"tail": "[[radio.links]]\nfrom = 1\nto = 1\nloss = 1\n"}, "radio.links[0]: found host 1 at both ends;"),
     (
         {"tail": "[[radio.links]]\nfrom = 1\nto = 8\nloss = 1\n"},
-        "radio.links[0].to: found host 8; an id from 0 to 2",
+        "radio.links[0].to: found host 8; expected an id from 0 to 2",
     ),
     (
         {"tail": "[[radio.links]]\nfrom = 1\nto = 2\nloss = 1\n" * 2},
@@ -424,23 +424,23 @@ def test_missing_trace(tmp_path):
 def test_trace_shorter_than_the_run(tmp_path):
     known = "(its duration comes from its last waypoint; a line duration=SECONDS in t.params next to it declares more)"
     assert _with_trace(tmp_path) == [
-        f"run.duration: found 60, but the trace lasts 40 s; at most 40, or a longer trace {known}"
+        f"run.duration: found 60, but the trace lasts 40 s; use at most 40, or a longer trace {known}"
     ]
     assert _with_trace(tmp_path, "start = 15", 30) == [
-        "run.duration: found 30, but the trace lasts 25 s from mobility.start = 15 on; at most 25, or a longer trace "
+        "run.duration: found 30, but the trace lasts 25 s from mobility.start = 15 on; use at most 25, or a longer trace "
         + known
     ]
     assert _with_trace(tmp_path, "start = 50", 30) == [
-        "mobility.start: found 50 in a trace of 40 s; a time within the trace"
+        "mobility.start: found 50 in a trace of 40 s; expected a time within the trace"
     ]
 
 
 def test_fewer_hosts_in_the_trace_than_asked(tmp_path):
     assert _with_trace(tmp_path, duration=30, hosts="[hosts]\ncount = 3") == [
-        "hosts.count: found 3 hosts, but the trace has 2; at most 2, or another trace"
+        "hosts.count: found 3 hosts, but the trace has 2; use at most 2, or another trace"
     ]
     assert _with_trace(tmp_path, duration=30, hosts='[hosts]\nnames = ["a", "b", "c"]') == [
-        "hosts.names: found 3 hosts, but the trace has 2; at most 2, or another trace"
+        "hosts.names: found 3 hosts, but the trace has 2; use at most 2, or another trace"
     ]
 
 
@@ -461,20 +461,20 @@ def test_trace_of_unknown_format(tmp_path):
     (tmp_path / "t.dat").write_text("0 1 1\n")
     (problem,) = _with_trace(tmp_path, trace="t.dat")
     assert problem.startswith(
-        'mobility.trace: found "t.dat" whose format its name does not tell; '
+        'mobility.trace: found "t.dat", whose name does not indicate its format; '
         'add format = "bonnmotion" or "ns2"'
     )
     for missing in ("u.dat", "", "."):
         (problem,) = _with_trace(tmp_path, trace=missing)
-        assert problem.startswith(f'mobility.trace: found "{missing}", which is no file; ')
+        assert problem.startswith(f'mobility.trace: found "{missing}", which is not a file; ')
     (problem,) = _with_trace(tmp_path, rest='format = "gpx"')
-    assert problem.startswith('mobility.format: found "gpx"; one of "bonnmotion" or "ns2"')
+    assert problem.startswith('mobility.format: found "gpx"; expected "bonnmotion" or "ns2"')
 
 
 def test_a_trace_and_a_model_exclude_each_other(tmp_path):
     (problem,) = _with_trace(tmp_path, duration=30, rest='model = "static"')
     assert problem == (
-        "mobility.model: found an unknown key; a trace and a model exclude each other, take one of them out"
+        "mobility.model: found an unknown key; give either a trace or a model, not both"
     )
 
 

@@ -56,7 +56,7 @@ def test_a_number_that_is_another_hosts_name_is_refused_wherever_it_stands(tmp_p
         scenario(tmp_path, PLACES[place].format(1))
     [problem] = caught.value.problems
     assert f"cars.toml: {place}: found 1, which could be an id or a name: " in problem
-    assert '"1" in quotes for the host of that name or "2" for the one with that id or hosts.numbers = ' in problem
+    assert '"1" in quotes for the host with that name or "2" for the one with that id or hosts.numbers = ' in problem
 
 
 @pytest.mark.parametrize(("place", "numbers"), list(itertools.product(PLACES, NUMBERS)))
@@ -82,7 +82,7 @@ def test_numbers_that_are_their_hosts_ids_need_no_word(tmp_path):
 
 
 def test_beyond_the_last_host_a_number_is_no_riddle(tmp_path):
-    with pytest.raises(topologies.ScenarioError, match=r"faults\[0\].host: found host 7; an id from 0 to 2"):
+    with pytest.raises(topologies.ScenarioError, match=r"faults\[0\].host: found host 7; expected an id from 0 to 2"):
         scenario(tmp_path, PLACES["faults[0].host"].format(7))
 
 
@@ -90,7 +90,7 @@ def test_two_tables_for_one_host_and_a_host_twice_in_a_list_are_refused(tmp_path
     with pytest.raises(topologies.ScenarioError, match=r"hosts\.1: found a second table for host 1"):
         scenario(tmp_path, '[hosts.b]\nnode = true\n[hosts.1]\nnode = false\n', 'names = ["a", "b", "c"]', nodes=(0, 1, 2))
     for table in ("publish]]\nevent = { a = 1 }", "subscribe]]\nfilter = 'a exists'"):
-        with pytest.raises(topologies.ScenarioError, match=r'hosts: found host 0 \("a"\) twice; each host once'):
+        with pytest.raises(topologies.ScenarioError, match=r'hosts: found host 0 \("a"\) twice; give each host once'):
             scenario(tmp_path, f'[[workload.{table}\nhosts = [0, "a"]\n', 'names = ["a", "b", "c"]', nodes=(0, 1, 2))
 
 
@@ -167,7 +167,7 @@ def test_ids_that_nobody_takes_for_another_host_need_no_word(names):
 
 def test_the_command_line_refuses_the_number_of_another_host_too(tmp_path, capsys):
     (tmp_path / "scenario.toml").write_text(scenario(tmp_path, "", PIS, nodes=(0, 1, 2)).to_toml())
-    with pytest.raises(UserError, match='found 1, which is the id of host "pi2" and the number in the name of host "pi1"; "pi1" or "pi2"'):
+    with pytest.raises(UserError, match='found 1, which is the id of host "pi2" and the number in the name of host "pi1"; use "pi1" or "pi2"'):
         hosts.host_of(tmp_path, "1")
     assert hosts.host_of(tmp_path, "0") == hosts.host_of(tmp_path, "pi1") == 0
     assert 'this is of host 1 ("pi2")' in hosts.whose(tmp_path / "captures" / "1.pcap")

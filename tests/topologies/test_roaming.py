@@ -25,14 +25,14 @@ def test_hosts_roam_by_id_and_by_name(tmp_path):
 
 
 @pytest.mark.parametrize("text, finding", [
-    ("[workload]\nroam = [3]\n", "roam.toml: workload.roam: found host 3; an id from 0 to 2"),
-    ('[workload]\nroam = ["dee"]\n', 'workload.roam[0]: found "dee", which is no host; the hosts have no names, give an id'),
-    ("[workload]\nroam = [1, 1]\n", "workload.roam: found host 1 twice; each host once"),
-    ("[workload]\nroam = [0, 1, 2]\n", "workload.roam: found all 3 hosts; leave some out, as brokers"),
+    ("[workload]\nroam = [3]\n", "roam.toml: workload.roam: found host 3; expected an id from 0 to 2"),
+    ('[workload]\nroam = ["dee"]\n', 'workload.roam[0]: found "dee", which is no host; give an id, the hosts have no names'),
+    ("[workload]\nroam = [1, 1]\n", "workload.roam: found host 1 twice; give each host once"),
+    ("[workload]\nroam = [0, 1, 2]\n", "workload.roam: found all 3 hosts; leave at least one out as a broker"),
     ("[workload]\nroam = [-1]\n", "workload.roam[0]: found -1"),
     ("[workload]\nroam = 2\n", "workload.roam: found 2"),
     ('[node]\ntree = "none"\nstrategy = "flood"\n[workload]\nroam = [2]\n',
-     'workload.roam: found hosts that roam with node.tree = "none"; node.tree = "maodv"'),
+     'workload.roam: found hosts that roam with node.tree = "none"; use node.tree = "maodv"'),
     ('[hosts]\ncount = 3\n[hosts.2]\nnode = false\ncommand = ["true"]\n[workload]\nroam = [2]\n',
      "workload.roam: found host 2, with hosts.2.node = false; leave it out"),
     ("[node]\nclient_buffer = 10\n", "node.client_buffer: found 10"),

@@ -328,7 +328,7 @@ def test_notes_say_what_is_in_order_and_perhaps_not_meant(tmp_path):
     assert warning.startswith("radio.data_sensitivity: -80 dBm with sensitivity = -88: beacons make neighbors between 94 ")
     assert notes(far + "reference_distance = 10\n")[0].startswith("radio: half")
     near = notes(far + "reference_distance = 50\n")[0]
-    assert near.startswith("radio.reference_distance: 50 m: all hosts closer than that are received equally strongly")
+    assert near.startswith("radio.reference_distance: 50 m: closer hosts are received no more strongly")
     [note] = notes(far + "tx_power = -50\n")
     assert note.startswith("radio.tx_power: -50 dBm less reference_loss = 46.7 dB is below sensitivity = -88 dBm")
     [note] = notes("[[workload.publish]]\nhosts = [0]\nevent = { a = 1 }\n")
