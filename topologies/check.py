@@ -179,7 +179,7 @@ def _node(scenario: Scenario) -> Iterator[Finding]:
     for key, found, cure in config.faults(node.model_dump()):
         yield f"node.{key}", found, f"expected {cure}"
     for key, found, cure in config.mismatches(node.model_dump()):
-        yield f"node.{key}", found, f"use {cure}"
+        yield f"node.{key}", found, cure
     for rate in ("base_rate", "data_rate"):
         if getattr(node, rate) != getattr(radio, rate):
             yield (

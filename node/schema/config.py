@@ -182,7 +182,7 @@ def _finding(name: str, choice: Choice, supply: str, by: str, chosen: Mapping[st
     others = [other.name for other in keys()[by].choices.values() if (supply in other.supplies) == lacking]
     own = [other.name for other in keys()[name].choices.values() if not list(_amiss(name, other, chosen))]
     cures = [f"node.{key} = {_or(names)}" for key, names in ((by, others), (name, own)) if names]
-    return name, found, ", or ".join(cures)
+    return name, found, "use " + ", or ".join(cures)
 
 
 def idle(values: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
