@@ -1,8 +1,8 @@
 """Makes `.venv` from `requirements.lock` on a machine that has Python 3.11 and little else.
 
 Called by the launcher `roamcast` when the environment is missing, was made from another lock
-file, or lacks Java. The environment is built beside its place and renamed into it, with a copy of
-the lock file inside: whatever stands at `.venv` is whole. One set-up works at a time. Standard
+file, or lacks Java. The environment is built next to its place and renamed into it, with a copy of
+the lock file inside, so `.venv` is always complete. One set-up runs at a time. Standard
 library only; every failure is one sentence.
 """
 from __future__ import annotations
@@ -39,14 +39,14 @@ ASTRAY = ("target", "prefix", "root")  # of pip's configuration: would lead pack
 PIP_FAULTS = (  # a sign in pip's output, what it means
     (r"No space left|Errno 28", "the disk is full; free some space and start again"),
     (r"CERTIFICATE_VERIFY_FAILED|SSLError|TLS CA certificate bundle",
-     "the package index's certificate is not trusted here; install ca-certificates, or point PIP_CERT at yours"),
-    (r"DO NOT MATCH THE HASHES", "a package is not the one that requirements.lock names; it was not installed"),
+     "this machine does not trust the package index's certificate; install ca-certificates, or set PIP_CERT to your own"),
+    (r"DO NOT MATCH THE HASHES", "a package differs from the one that requirements.lock names, so it was not installed; find out who changed it"),
     (r"NewConnectionError|Name or service not known|name resolution|ConnectTimeout|Read timed out|"
      r"Network is unreachable|Connection refused|ProxyError|Connection aborted",
-     "the package index is not reached; check the network, or pip's settings for an index or a proxy"),
+     "pip cannot reach the package index; check the network, or pip's settings for an index or a proxy"),
     (r"No matching distribution",
      f"a package of requirements.lock has no build for this machine ({os.uname().machine}, "
-     f"Python {sys.version_info[0]}.{sys.version_info[1]}); x86_64 and aarch64 are covered"),
+     f"Python {sys.version_info[0]}.{sys.version_info[1]}); use x86_64 or aarch64"),
 )
 
 
@@ -55,7 +55,7 @@ class Failed(Exception):
 
 
 def main(wanted: str) -> int:
-    """Set up what the launcher misses: `environment`, or only `java`. The exit code, 0 when it may go on."""
+    """Set up what the launcher lacks: `environment`, or only `java`. Returns the exit code, 0 if the launcher may go on."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with _guard():
@@ -66,17 +66,17 @@ def main(wanted: str) -> int:
                 java.ensure(VENV / "java", _say)
                 java.keep_classes(VENV, ROOT)
             except debian.Unavailable as error:
-                _say(f"Java is missing, so runs cannot be analysed: {error}.")
+                _say(f"Java is missing, so analyses will not run: {error}.")
             if new:
                 _say(f"set up in {time.monotonic() - started:.0f} s.")
     except (Failed, debian.Unavailable) as error:
-        _say(f"cannot be set up: {error}.")
+        _say(f"set-up failed: {error}.")
         return 1
     except KeyboardInterrupt:
-        _say("the set-up was stopped; the next start begins it again.")
+        _say("set-up was stopped; the next start begins again.")
         return 130
     except OSError as error:
-        _say(f"cannot be set up: {_reason(error)}.")
+        _say(f"set-up failed: {_reason(error)}.")
         return 1
     return 0
 
@@ -90,7 +90,7 @@ def _reason(error: OSError) -> str:
     if error.errno == 28:
         return "the disk is full; free some space and start again"
     if error.errno in (1, 13, 30):
-        return (f"{error.filename or ROOT} cannot be written ({error.strerror}); "
+        return (f"cannot write {error.filename or ROOT} ({error.strerror}); "
                 f"copy the checkout to a folder of your own and start there")
     return f"{error.filename or ROOT}: {error.strerror or error}"
 
@@ -104,7 +104,7 @@ class _guard:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            _say("another set-up of this checkout is at work; waiting for it.")
+            _say("another set-up of this checkout is running; waiting for it.")
             fcntl.flock(self._file, fcntl.LOCK_EX)
 
     def __exit__(self, *failure: object) -> None:
@@ -125,8 +125,8 @@ def _make_environment() -> None:
         shutil.rmtree(leftover, ignore_errors=True)
     free = shutil.disk_usage(ROOT).free
     if free < SPACE:
-        raise Failed(f"{ROOT} has {free / 2**30:.1f} GiB free and the set-up needs {SPACE / 2**30:.0f} GiB")
-    _say(f"setting up {VENV} from {LOCK.name}; this happens once and takes some minutes.")
+        raise Failed(f"{ROOT} has {free / 2**30:.1f} GiB free, but set-up needs {SPACE / 2**30:.0f} GiB; free some space and start again")
+    _say(f"setting up {VENV} from {LOCK.name}; this happens once and takes a few minutes.")
     try:
         _fill(PART)
         if VENV.exists():
@@ -162,7 +162,7 @@ def _entry(name: str) -> str:
     """One package of the lock file, with its hashes."""
     found = re.search(rf"^{name}==(?:.*\\\n)*.*", LOCK.read_text(), re.MULTILINE)
     if found is None:
-        raise Failed(f"{LOCK} has no entry for {name}; make it again as its first lines say")
+        raise Failed(f"{LOCK} has no entry for {name}; create it again as its first lines say")
     return found.group() + "\n"
 
 
@@ -178,12 +178,12 @@ def _pip(venv: Path, scratch: Path) -> list[str]:
     if importlib.util.find_spec("pip") is not None:
         return [sys.executable, "-m", "pip", "--python", python]
     if not debian.present():
-        raise Failed(f"{sys.executable} has no pip; install it as your system does (python3-pip) and start again")
-    _say("fetching pip from Debian.")
+        raise Failed(f"{sys.executable} has no pip; install it (python3-pip on many systems) and start again")
+    _say("downloading pip from Debian.")
     debian.fetch(["python3-pip-whl"], scratch / "pip")
     for wheel in (scratch / "pip").rglob("pip-*.whl"):
         return [python, f"{wheel}/pip"]
-    raise Failed("Debian's package python3-pip-whl holds no pip; as root: apt-get install python3-pip")
+    raise Failed("Debian's package python3-pip-whl contains no pip; as root: apt-get install python3-pip")
 
 
 def _pip_environment(pip: list[str], scratch: Path) -> dict[str, str]:
@@ -197,15 +197,15 @@ def _pip_environment(pip: list[str], scratch: Path) -> dict[str, str]:
     configured = _configured(pip, environment)
     for key in ASTRAY:
         if key in configured:
-            raise Failed(f"pip's configuration sets {key}, which would lead packages past {VENV.name}; take it out "
+            raise Failed(f"pip's configuration sets {key}, which would install packages outside {VENV.name}; remove it "
                          f"(pip config debug shows where), or start once with PIP_CONFIG_FILE={os.devnull}")
     if (not CERTIFICATES.exists() and debian.present() and "cert" not in configured
             and not any(environment.get(name) for name in CERTIFICATE_SETTINGS)):
-        _say("fetching the certificates of public authorities from Debian.")
+        _say("downloading certificates of public authorities from Debian.")
         try:
             debian.fetch(["ca-certificates"], scratch / "certificates")
         except debian.Unavailable as error:  # an index of one's own may need none
-            _say(f"{error}; going on without.")
+            _say(f"{error}; continuing without it.")
             return environment
         bundle = scratch / "certificates.pem"
         with bundle.open("wb") as out:
@@ -246,9 +246,9 @@ def _run(title: str, command: list[str], environment: dict[str, str]) -> None:
             LOG.write_text(text + "\n")
         for sign, meaning in PIP_FAULTS:
             if re.search(sign, text):
-                raise Failed(f"{meaning} (all that pip said is in {LOG})")
-        said = [line for line in output if line.startswith(("ERROR", "error"))] or output[-1:] or ["it said nothing"]
-        raise Failed(f"{title}: {said[-1]} (all that it said is in {LOG})")
+                raise Failed(f"{meaning} (pip's output is in {LOG})")
+        said = [line for line in output if line.startswith(("ERROR", "error"))] or output[-1:] or ["no output"]
+        raise Failed(f"{title}: {said[-1]} (the output is in {LOG})")
 
 
 class _Ticker:

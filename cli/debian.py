@@ -1,4 +1,4 @@
-"""Debian packages, with root's rights or without: what the set-up fetches besides Python packages.
+"""Debian packages, with or without root: what set-up downloads besides Python packages.
 
 As root, packages are installed. As an ordinary user they are downloaded with apt's own settings
 (its mirrors, keys and proxies), with lists of our own, and unpacked into a folder. Standard
@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 class Unavailable(Exception):
-    """What could not be had and what to do about it, in one sentence."""
+    """What is unavailable and what to do about it, in one sentence."""
 
 
 class NoSuchPackage(Unavailable):
@@ -59,7 +59,7 @@ def fetch(packages: list[str], into: Path) -> None:
         for archive in sorted(Path(scratch).glob("*.deb")):
             unpacked = subprocess.run(["dpkg-deb", "-x", archive, into], capture_output=True, text=True)
             if unpacked.returncode:
-                raise Unavailable(f"{archive.name} could not be unpacked: {_last_line(unpacked.stderr)}")
+                raise Unavailable(f"cannot unpack {archive.name}: {_last_line(unpacked.stderr)}")
     _turn_links(into)
 
 
@@ -70,24 +70,24 @@ def _apt(arguments: list[str], packages: list[str], cwd: str | None = None) -> N
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               env={**os.environ, **ENVIRONMENT})
     except OSError as error:
-        raise Unavailable(f"apt-get cannot be started: {error}") from None
+        raise Unavailable(f"cannot start apt-get: {error}") from None
     if done.returncode == 0:
         return
     names = " ".join(packages)
     if any(sign in done.stdout for sign in NO_NETWORK):
-        raise Unavailable(f"Debian's packages {names} cannot be downloaded: their server is not reached; "
+        raise Unavailable(f"cannot download Debian's {names}, because apt cannot reach its server; "
                           f"check the network (apt-get update shows the fault)")
     if "Unable to locate" in done.stdout or "no installation candidate" in done.stdout:
-        raise NoSuchPackage(f"apt knows no package {names}")
+        raise NoSuchPackage(f"apt has no package {names}")
     if "No space left" in done.stdout or "enough free space" in done.stdout:
-        raise Unavailable(f"Debian's packages {names} cannot be downloaded: the disk is full")
+        raise Unavailable(f"cannot download Debian's {names}, because the disk is full; free some space")
     raise Unavailable(f"apt-get {' '.join(a for a in arguments if a[:1] != '-' and '::' not in a)} failed: "
                       f"{_last_line(done.stdout)}")
 
 
 def _last_line(output: str) -> str:
     """The line of a program's output that most likely names the fault."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()] or ["it said nothing"]
+    lines = [line.strip() for line in output.splitlines() if line.strip()] or ["no output"]
     return next((line for line in lines if line.startswith("E:")), lines[-1])
 
 

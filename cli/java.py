@@ -1,7 +1,7 @@
-"""Java for Spark: found on the machine, or fetched; `.venv/java` then is its home.
+"""Java for Spark: found on the machine or downloaded; `.venv/java` is its home.
 
 Spark 4.3 needs Java 17 or later with the module `jdk.incubator.vector`, which Debian's runtimes
-have. Only analyses need it, so its absence is told and is no failure. Standard library only:
+have. Only analyses need it, so its absence is reported but is not a failure. Standard library only:
 this runs before there is an environment.
 """
 from __future__ import annotations
@@ -24,7 +24,7 @@ PATIENCE = 600.0  # s
 
 
 def ensure(link: Path, say: Callable[[str], None] = lambda text: None) -> None:
-    """Make `link` the home of a fit Java, from this machine or from Debian; what takes long is said before.
+    """Make `link` the home of a suitable Java, from this machine or from Debian; `say` announces what takes long.
     Raises Unavailable."""
     if fits(link):
         return
@@ -40,14 +40,14 @@ def ensure(link: Path, say: Callable[[str], None] = lambda text: None) -> None:
         link.symlink_to(home)
         return
     if not debian.present():
-        raise debian.Unavailable(f"no Java {OLDEST} or later was found; {advice()}")
-    say("fetching Java from Debian.")
+        raise debian.Unavailable(f"found no Java {OLDEST} or later; {advice()}")
+    say("downloading Java from Debian.")
     _unpack(link)
 
 
 def keep_classes(venv: Path, root: Path) -> None:
-    """Have the Java of the environment write down the classes of Spark, by which it starts in half the time; an analysis
-    does without, so this does not fail. `root`: the checkout."""
+    """Let Java save Spark's classes, which halves its start time. Analyses work without them, so this never fails.
+    `root`: the checkout."""
     kept, growing = venv / CLASSES, venv / f"{CLASSES}.part"
     environment = {**os.environ, "PYTHONPATH": str(root), "JAVA_HOME": str(venv / "java")}
     kept.unlink(missing_ok=True)  # of another Java, which this one would not read
@@ -60,14 +60,14 @@ def keep_classes(venv: Path, root: Path) -> None:
 
 
 def advice() -> str:
-    """What a person types to get a Java."""
+    """How to install a Java, for an error."""
     if debian.present():
         return f"as root: apt-get install {PACKAGES[0]}"
     return f"install a Java {OLDEST} runtime and set JAVA_HOME to its folder"
 
 
 def find() -> Path | None:
-    """The home of a fit Java on this machine: of JAVA_HOME, of the PATH, of /usr/lib/jvm; in this order."""
+    """The home of a suitable Java on this machine: from JAVA_HOME, the PATH or /usr/lib/jvm, in this order."""
     homes = []
     if os.environ.get("JAVA_HOME"):
         homes.append(Path(os.environ["JAVA_HOME"]))
@@ -79,7 +79,7 @@ def find() -> Path | None:
 
 
 def fits(home: Path) -> bool:
-    """Whether the Java at `home` starts as Spark starts it: its version and the module it asks for."""
+    """Whether the Java at `home` starts as Spark starts it, with the right version and module."""
     program = home / "bin/java"
     if not os.access(program, os.X_OK):
         return False

@@ -198,14 +198,14 @@ def test_a_failed_set_up_leaves_the_old_environment(ready):
 def test_another_hash_is_refused(checkout):
     lock = checkout / "requirements.lock"
     lock.write_text(re.sub(r"(traffic.*\n.*sha256:)\w{4}", r"\g<1>0000", lock.read_text()))
-    assert "not the one that requirements.lock names" in one_sentence(start(checkout, "echo"))
+    assert "differs from the one that requirements.lock names" in one_sentence(start(checkout, "echo"))
     assert not (checkout / ".venv").exists()
 
 
 def test_no_network_is_one_sentence(checkout):
     closed = "http://127.0.0.1:9/simple"
     failed = start(checkout, "echo", PIP_NO_INDEX="0", PIP_INDEX_URL=closed, PIP_RETRIES="1", PIP_FIND_LINKS="")
-    assert "the package index is not reached" in one_sentence(failed)
+    assert "pip cannot reach the package index" in one_sentence(failed)
     assert (checkout / ".venv.log").read_text().strip()
 
 
@@ -272,7 +272,7 @@ def test_an_old_python_is_named(checkout, tmp_path):
         (bin / tool).symlink_to(shutil.which(tool))
     (bin / "python3").write_text("#!/bin/sh\nexit 1\n")
     (bin / "python3").chmod(0o755)
-    assert "Python 3.11 or later is needed" in one_sentence(start(checkout, "echo", PATH=str(bin)))
+    assert "found no Python 3.11 or later" in one_sentence(start(checkout, "echo", PATH=str(bin)))
 
 
 def test_a_checkout_that_cannot_be_written(checkout, tmp_path):
@@ -341,7 +341,7 @@ def test_an_authority_of_pips_own_configuration_holds_where_the_system_has_none(
 def test_what_would_lead_packages_out_of_the_environment_is_refused(checkout, tmp_path, key):
     (tmp_path / "pip.conf").write_text(f"[install]\n{key} = {tmp_path}/elsewhere\n")
     said = one_sentence(start(checkout, "echo", PIP_CONFIG_FILE=str(tmp_path / "pip.conf")))
-    assert f"pip's configuration sets {key}, which would lead packages past .venv; take it out" in said
+    assert f"pip's configuration sets {key}, which would install packages outside .venv; remove it" in said
     assert not (tmp_path / "elsewhere").exists() and not (checkout / ".venv").exists()
 
 
@@ -357,7 +357,7 @@ def test_a_full_disk_is_said_before_anything_is_fetched(monkeypatch, capsys, tmp
         monkeypatch.setattr(bootstrap, name, tmp_path / getattr(bootstrap, name).name)
     monkeypatch.setattr(bootstrap, "SPACE", 2**60)
     assert bootstrap.main("environment") == 1
-    assert re.search(r"has [\d.]+ GiB free and the set-up needs", capsys.readouterr().err)
+    assert re.search(r"has [\d.]+ GiB free, but set-up needs", capsys.readouterr().err)
 
 
 # ---- Java
@@ -424,8 +424,8 @@ def fake_apt(monkeypatch, tmp_path, says: str) -> None:
 
 
 @pytest.mark.parametrize(("says", "means"), [
-    ("W: Failed to fetch x  Temporary failure resolving x", "their server is not reached"),
-    ("E: Unable to locate package thing", "apt knows no package thing"),
+    ("W: Failed to fetch x  Temporary failure resolving x", "apt cannot reach its server"),
+    ("E: Unable to locate package thing", "apt has no package thing"),
     ("E: You do not have enough free space in x", "the disk is full"),
     ("E: dpkg was interrupted", "E: dpkg was interrupted"),
 ])
