@@ -85,7 +85,8 @@ def collect(sources: Sequence[Path], out: Path, config: NodeConfig | None = None
         writer = _Writer(clocks, gathered)
         for node in nodes:
             writer.write(surveys[node], out / "nodes" / f"{node}.jsonl")
-        notes = [*_walks(aligned), *_lives(left_out), *_short(duration), *_notes(surveys, aligned, writer), *unread,
+        notes = [*_walks(aligned), *_lives(left_out), *_forgotten(gathered, surveys, clocks), *_short(duration),
+                 *_notes(surveys, aligned, writer), *unread,
                  *([] if told else [UNTOLD])]
         made.manifest["started"] = _wall(gathered.lives, clocks)
         lives = [{"node": node, "epoch": epoch, "why": why} for (node, epoch), why in left_out.items()]
@@ -189,6 +190,7 @@ class _Gathered:
     def __init__(self) -> None:
         self.lives: dict[LifeId, Life] = {}
         self.published: dict[str, tuple[LifeId, float]] = {}  # event -> by whose clock, when
+        self.heard: dict[LifeId, set[LifeId]] = {}  # life -> those that it was a neighbor of, or had datagrams of
 
     def take(self, found: Survey) -> None:
         """The lives of one node but for those that are mixed."""
@@ -214,6 +216,9 @@ class _Gathered:
                 life.sent[record["counter"]] = t
             case "datagram_heard":
                 life.heard[record["other"], record["epoch"]].append((record["counter"], t))
+                self.heard.setdefault(name, set()).add((record["other"], record["epoch"]))
+            case "neighbor_up":
+                self.heard.setdefault(name, set()).add((record["neighbor"], record["epoch"]))
             case "published":
                 self.published[record["event"]] = name, t
             case "delivered":
@@ -316,6 +321,20 @@ def _early(surveys: dict[NodeId, Survey], lives: dict[LifeId, Life], clocks: dic
 
 def _lives(left_out: dict[LifeId, str]) -> list[str]:
     return [f"node {node}, life {epoch} is left out: {why}" for (node, epoch), why in left_out.items()]
+
+
+def _forgotten(gathered: _Gathered, surveys: dict[NodeId, Survey], clocks: dict[LifeId, Clock]) -> Iterator[str]:
+    """Lives that were there by the records of others and have none here: of a device whose card nobody read."""
+    known = {life.name for found in surveys.values() for life in found.lives}
+    by: dict[LifeId, set[NodeId]] = {}
+    for name in clocks:
+        for other in gathered.heard.get(name, set()) - known:
+            by.setdefault(other, set()).add(name[0])
+    for node in sorted({node for node, _ in by}):
+        lives = sorted(life for life in by if life[0] == node)
+        what = f"node {node}" if node not in surveys else _several(lives)
+        yield (f"{what}: heard by {_of(sorted(set().union(*(by[life] for life in lives))))}, and no records of it are here: what it published "
+               "and received is missing; give its file, too")
 
 
 def _short(duration: float) -> list[str]:

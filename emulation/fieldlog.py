@@ -201,7 +201,7 @@ class Survey:
     kinds: Counter[str] = field(default_factory=Counter)  # of what a note is made of
     lost: int = 0  # records that the node could not write
     nodes: Counter[NodeId] = field(default_factory=Counter)  # whose lines these are
-    missing: list[int] = field(default_factory=list)  # pieces between others
+    missing: list[int] = field(default_factory=list)  # pieces between others, or before the file itself
     begun_late: bool = False
 
     def note(self, number: int, line: Line) -> None:
@@ -264,14 +264,13 @@ class Survey:
 
 
 def pauses(life: Life) -> list[tuple[float, float]]:
-    """From when to when of its clock nothing is on record, though its reports on traffic came more often before and after."""
-    reports = sorted(life.reports)
-    between = [b - a for a, b in pairwise(reports)]
+    """From when to when of its clock nothing is on record, though its reports on traffic come more often: also behind its
+    start, and before its end in order."""
+    between = [b - a for a, b in pairwise(sorted(life.reports))]
     if len(between) < FEW:
         return []
     most = HOLE * median(between) + 1.0
-    every = sorted(life.times)
-    return [(a, b) for a, b in pairwise(every) if b - a > most and reports[0] <= a and b <= reports[-1]]
+    return [(a, b) for a, b in pairwise(sorted(life.times)) if b - a > most]
 
 
 def survey(path: Path, node: NodeId) -> Survey:
@@ -282,7 +281,16 @@ def survey(path: Path, node: NodeId) -> Survey:
     numbers = [int(piece.suffix[1:]) for piece in pieces(path)]
     found.begun_late = bool(numbers) and numbers[0] > 1
     found.missing = sorted(set(range(numbers[0], numbers[-1])) - set(numbers)) if numbers else []
+    if (last := _piece_before(path)) > max(numbers, default=0):
+        found.missing.append(last)
     return found
+
+
+def _piece_before(path: Path) -> int:
+    """The number of the piece before the file itself by the file's own word, 0 for none: who copies `*.jsonl` leaves all
+    pieces behind."""
+    first = next(map(_checked, _raw(path)), Line(None)).record
+    return int(first["piece"]) - 1 if first is not None and first["kind"] == "continued" else 0
 
 
 def _disorder(times: array[float], late: bool) -> set[int]:
