@@ -105,7 +105,7 @@ def read(path: Path, zero_speed: str = "stop") -> Movement:
     low = np.min([t.points.min(axis=0) for t in trajectories], axis=0).tolist()
     high = np.max([t.points.max(axis=0) for t in trajectories], axis=0).tolist()
     notes = [*script.doubts, *_remarks(script, zero_speed, last), *_comings(path, script, activity, lives), *_outside(script, low, high),
-             *beside.notes(low, high)]
+             *beside.notes(low, high), *_beyond(script, beside)]
     return Movement(names, trajectories, duration, notes, lasts)
 
 
@@ -293,6 +293,14 @@ def _outside(script: _Script, low: list[float], high: list[float]) -> Iterator[s
             yield f"hosts reach {'xy'[axis]} = {farthest:.15g} m, but the header says max {'xy'[axis]}: {most:.15g}"
 
 
+def _beyond(script: _Script, beside: nsparams.Parameters) -> Iterator[str]:
+    """Legs that begin after the end that the file of parameters declares."""
+    last = max((leg[0] for node in script.nodes.values() for leg in node.legs), default=0.0)
+    if beside.duration is not None and last > beside.duration:
+        yield (f"its last setdest is at {last:.15g} s, and {beside.path.name} beside it says that it lasts {beside.duration:.15g} s: is it of the "
+               "same run?")
+
+
 def _comings(path: Path, script: _Script, activity: Path | None, lives: dict[str, list[tuple[float, float]]]) -> list[str]:
     """Cars that come late and leave, as SUMO writes them: by its activity file, or assumed."""
     if activity:
@@ -324,7 +332,7 @@ def _comes(node: _Node) -> bool:
     if not node.legs:
         return False
     time, numbers, _ = min(node.legs, key=lambda leg: leg[0])
-    return time > 0 and numbers[2] > 0 and math.dist(numbers[:2], node.origin[:2]) <= _APART
+    return time > 0 and math.dist(numbers[:2], node.origin[:2]) <= _APART  # with speed 0 as well: so cars depart, unless told otherwise
 
 
 def _some(names: list[str]) -> str:
