@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mobility import doubts, lookalikes
+from mobility import comments, doubts, lookalikes, marks
 from mobility.area import outside
 from mobility.movement import Movement
 from mobility.textfile import (
@@ -40,7 +40,7 @@ ENDINGS = (".movements",)
 _NOTHING = np.empty(0)
 _AT_ONCE = 1 << 20  # characters of a line that are split at once; more would take memory with their words
 _DIMENSIONS = re.compile(r"\s*#\s*([23])\s*D\b", re.IGNORECASE)
-_SAYING = re.compile(r"\s*#+\s*(duration|nn|J)\s*[=:]", re.IGNORECASE)
+_SAYING = re.compile(r"\s*#+\s*(duration|nn|J)\s*(?:[=:]|\s\d)", re.IGNORECASE)
 _NAMED = re.compile(r"\s*#+\s*(node|host|id|vehicle|user|person|device)\b\W*(\d{1,9})\b(?!\.\d)", re.IGNORECASE)
 _AFTER = 1.0  # s; GPXImport's tracks end so much after their duration
 _FIRST = 40  # lines by which a table of another format is told
@@ -60,6 +60,7 @@ class _Lines:
     doubts: list[str] = field(default_factory=list)  # sentences of the reader of lines
     misnamed: list[str] = field(default_factory=list)  # a sentence about a comment that numbers hosts in another way
     off: list[int] = field(default_factory=list)  # lines of nodes that are comments
+    comments: list[tuple[int, str]] = field(default_factory=list)  # the first of them, with their lines
     breaks: dict[int, int] = field(default_factory=dict)  # how many numbers stood alone before a line that may part nodes -> its line
     blank: list[int] = field(default_factory=list)  # lines without a word between those of nodes
 
@@ -95,7 +96,7 @@ def read(path: Path, dimensions: int | None = None) -> Movement:
         trajectories = [Trajectory(node[:, 0], node[:, 1:3], _lives(node)) for node in nodes]
         notes.append("one number per line is read as DisasterArea's dialect, `t x y status`, with a new node "
                      "wherever t decreases")
-        notes += _there_already(nodes)
+        notes += [*comments.doubts(lines.comments, 4, status=True), *_there_already(nodes)]
         if parameters.nodes is None:
             notes += [*_unparted(lines, nodes), *doubts.order(trajectories)]
     elif lines.rows:
@@ -103,9 +104,11 @@ def read(path: Path, dimensions: int | None = None) -> Movement:
         if parameters.nodes is None and all(len(row) % width == 0 for row in lines.rows):
             _refuse_tables(path, lines, parameters)
         trajectories = _nodes(path, lines, width)
+        notes += [*comments.doubts(lines.comments, width), *(marks.heights(trajectories) if width == 4 else ())]
         if parameters.nodes is None:
             notes += _blank(lines)
             notes += _off(lines)
+            notes += doubts.names(trajectories, lines.numbers[0])
             notes += [*doubts.header(trajectories, lines.numbers[0]), *doubts.counting(trajectories), *doubts.contacts(trajectories)]
             notes += doubts.order(trajectories)
         if dimensions == 3 and not lines.dimensions and not parameters.dimensions:  # the file itself does not say so
@@ -122,7 +125,7 @@ def read(path: Path, dimensions: int | None = None) -> Movement:
             "use files from one BonnMotion run",
         )
     last = max(t.times[-1] for t in trajectories)
-    notes += _nowhere(trajectories)
+    notes += [*_nowhere(trajectories), *marks.places(trajectories), *marks.clock(trajectories)]
     notes += _partial(trajectories, last if parameters.duration is None else -math.inf)
     notes += _beside(trajectories, parameters)
     names = [str(k) for k in range(len(trajectories))]
@@ -220,6 +223,8 @@ def _take(path: Path) -> _Lines:
             lines.breaks[len(lines.singles)] = number
             continue
         if line.lstrip().startswith("#"):
+            if len(lines.comments) < comments.MOST:
+                lines.comments.append((number, line))
             if match := _DIMENSIONS.match(line):
                 lines.dimensions.add(int(match[1]))
             elif (match := _NAMED.match(line)) and lines.singles:

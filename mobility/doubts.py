@@ -38,6 +38,13 @@ def header(trajectories: Sequence[Trajectory], line: int) -> Iterator[str]:
                    "line if it is a header")
 
 
+def names(trajectories: Sequence[Trajectory], line: int) -> Iterator[str]:
+    """The first line, `line`, where it counts 0, 1, 2, .. or 1, 2, 3, ..: names of columns, as tables are written with them."""
+    first = np.column_stack((trajectories[0].times, trajectories[0].points)).ravel()
+    if len(trajectories) > 1 and len(first) >= _ENOUGH and first[0] in (0, 1) and (np.diff(first) == 1).all():
+        yield (f"line {line} counts {_list(first[:3])}, .. to {first[-1]:.15g}, as names of columns do: it is read as host 0; delete the line if it is a header")
+
+
 def _pairs(way: Trajectory) -> list[float]:
     """The numbers of a line of two waypoints."""
     return [x for t, point in zip(way.times.tolist(), way.points.tolist()) for x in (t, *point)] if len(way.times) == 2 else []
