@@ -31,9 +31,9 @@ def test_cars_that_come_late_are_told_with_whatever_speed_they_depart(tmp_path, 
     lines = [line for car in range(3) for line in _car(car, 5 * car, speed)]
     text = "\n".join(line for _, line in (sorted(lines, key=lambda line: line[0]) if by_time else lines)) + "\n"
     [note] = _notes(tmp_path, text, "mobility.tcl")
-    assert note.startswith("2 hosts (1, 2) with a first setdest to where they are, as SUMO writes it for a car that comes then: taken as standing")
+    assert note.startswith("2 hosts (1, 2) with a first setdest to where they are, as SUMO writes for a car that appears then: they stay at their")
     (tmp_path / "activity.tcl").write_text("".join(f'$ns_ at {5.0 * car} "$g({car}) start"\n' for car in range(3)))
-    assert not any("standing" in note for note in mobility.read(tmp_path / "mobility.tcl").notes)
+    assert not any("as SUMO writes" in note for note in mobility.read(tmp_path / "mobility.tcl").notes)
     at_once = "\n".join(line for car in range(3) for _, line in _car(car, 0, speed)) + "\n"
     assert not _notes(tmp_path, at_once, "together.tcl"), "all come at 0"
 
