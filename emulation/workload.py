@@ -133,10 +133,7 @@ def _in_time(scenario: Scenario, row: Subscribe, event: Publish) -> bool:
     """Whether one of the events may be published while the subscription counts for it."""
     run = scenario.run
     begin, end = row.at + run.grace, (run.duration if row.until is None else row.until) - run.deadline
-    last = event.at + event.spread
-    if event.every is not None:
-        last = min(run.duration, run.duration if event.until is None else event.until)
-    return event.at <= end and last >= begin
+    return begin > end or event.falls_into(begin, end, run.duration)  # the former is told by itself
 
 
 def _elsewhere(scenario: Scenario, row: Subscribe, event: Publish) -> bool:

@@ -403,8 +403,7 @@ def _publications(scenario: Scenario) -> Iterator[str]:
             yield f"{key}.spread: with one host there is nothing to spread; leave it out"
         if row.spread and row.at + row.spread * (hosts - 1) / hosts >= end:
             yield f"{key}.spread: {row.spread:g} s from {row.at:g} s on goes beyond {end:g} s, so some hosts publish nothing"
-        last = row.at if row.every is None else row.at + (math.ceil((end - row.at) / row.every) - 1) * row.every
-        if last + row.spread < low or row.at > high:
+        if not row.falls_into(low, high, run.duration):
             yield f"{key}: all of its events are outside {low:g} to {high:g} s, so none is measured; check run.window"
 
 

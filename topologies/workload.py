@@ -52,6 +52,12 @@ class Publish(Section):
     )
     event: dict[str, Value] = Field(min_length=1, max_length=64, description="attributes of the event")
 
+    def falls_into(self, begin: float, end: float, stop: float) -> bool:
+        """Whether an event of it may be published from `begin` to `end`, in a run that ends at `stop`; all in s."""
+        times = 0 if self.every is None else max(math.ceil((begin - self.at - self.spread) / self.every - 1e-9), 0)
+        first = self.at + times * (self.every or 0.0)  # of its instants, the first whose spread does not end before `begin`
+        return first <= end and first + self.spread >= begin - 1e-9 and first < min(stop, math.inf if self.until is None else self.until)
+
 
 class Workload(Section):
     kinds: int = Field(
