@@ -29,6 +29,7 @@ from node.shell.logs import pieces
 
 MOST_ID = 9_999  # the analysis has tables that grow with the highest id
 MOST_CLOCKS = 60  # that a manifest names
+STEP = 2.0  # s by which a wall clock jumps ahead; less is correction
 NAMED = 6  # kinds, lives or files that a sentence names
 QUIET = 2.0  # intervals of its reports on traffic that a living node may be without a record, with some to spare
 DEADLINE, GRACE = 10.0, 5.0  # s, as a scenario's
@@ -85,7 +86,7 @@ def collect(sources: Sequence[Path], out: Path, config: NodeConfig | None = None
         writer = _Writer(clocks, gathered)
         for node in nodes:
             writer.write(surveys[node], out / "nodes" / f"{node}.jsonl")
-        notes = [*_walks(aligned), *_lives(left_out), *_forgotten(gathered, surveys, clocks), *_short(duration),
+        notes = [*_walks(aligned), *_lives(left_out), *_forgotten(gathered, surveys, clocks), *_slept(gathered, clocks), *_short(duration),
                  *_notes(surveys, aligned, writer), *unread,
                  *([] if told else [UNTOLD])]
         made.manifest["started"] = _wall(gathered.lives, clocks)
@@ -190,6 +191,7 @@ class _Gathered:
     def __init__(self) -> None:
         self.lives: dict[LifeId, Life] = {}
         self.published: dict[str, tuple[LifeId, float]] = {}  # event -> by whose clock, when
+        self.steps: dict[LifeId, tuple[float, float]] = {}  # life -> when its wall clock jumped ahead last, and by how much (s)
         self.heard: dict[LifeId, set[LifeId]] = {}  # life -> those that it was a neighbor of, or had datagrams of
 
     def take(self, found: Survey) -> None:
@@ -212,6 +214,8 @@ class _Gathered:
         match record["kind"]:
             case "clock":
                 life.walls.append(record["wall"] - t)
+                if len(life.walls) > 1 and (step := life.walls[-1] - life.walls[-2]) > STEP:
+                    self.steps[name] = t, step
             case "datagram_sent":
                 life.sent[record["counter"]] = t
             case "datagram_heard":
@@ -335,6 +339,19 @@ def _forgotten(gathered: _Gathered, surveys: dict[NodeId, Survey], clocks: dict[
         what = f"node {node}" if node not in surveys else _several(lives)
         yield (f"{what}: heard by {_of(sorted(set().union(*(by[life] for life in lives))))}, and no records of it are here: what it published "
                "and received is missing; give its file, too")
+
+
+def _slept(gathered: _Gathered, clocks: dict[LifeId, Clock]) -> Iterator[str]:
+    """Lives whose wall clock jumped ahead when they had heard others and before they heard nobody any more. A laptop that slept
+    shows no more than that: the clock of its records stands still meanwhile."""
+    for name, clock in clocks.items():
+        if name not in gathered.steps:
+            continue
+        (at, step), life = gathered.steps[name], gathered.lives[name]
+        came = [t for heard in life.heard.values() for _, t in heard] + [t for followed in life.followed.values() for _, t in followed]
+        if came and max(came) < at < life.last:
+            yield (f"node {name[0]}: its wall clock jumped ahead by {step:.1f} s before {clock.run_time(at):.1f} s, and it heard nobody after that: "
+                   "the clock was set, or the host slept; if it slept, all that it recorded later lies that much too early here")
 
 
 def _short(duration: float) -> list[str]:

@@ -63,3 +63,12 @@ def test_records_that_are_missing_behind_the_start_or_before_the_end_of_a_life_a
     life = [r for r in reports(a_life(0, 1)) if kept(r["t"])]
     assert notes(tmp_path, n0=life, n1=reports(a_life(1, 0))) == [
         f"node 0: no records from {told} s: it stood still, or records are missing, and what it did then is unknown"]
+
+
+@pytest.mark.parametrize(("jump", "until", "told"), [(100.0, 30, True), (2.5, 30, True), (-100.0, 30, False), (1.0, 30, False), (100.0, 60, False)])
+def test_a_wall_clock_that_jumps_ahead_when_nobody_is_heard_any_more_may_mean_sleep(tmp_path, jump, until, told):
+    life = [r for r in reports(a_life(0, 1)) if r["kind"] != "delivered" or r["t"] <= until]
+    looks = [record(t, 0, "clock", wall=1_700_000_000.0 + t + (jump if t > 40 else 0.0)) for t in (20.0, 40.0, 50.0)]
+    found = notes(tmp_path, n0=sorted([*life, *looks], key=lambda r: r["t"]), n1=reports(a_life(1, 0)))
+    assert found == [f"node 0: its wall clock jumped ahead by {jump} s before 50.0 s, and it heard nobody after that: the clock was set, or the "
+                     "host slept; if it slept, all that it recorded later lies that much too early here"] * told
