@@ -284,6 +284,9 @@ def _contradictions(whole: Study) -> list[str]:
     lifeless = sorted(set(whole.ingest.nodes) - set(map(int, whole.lives["node"])))
     if lifeless:
         notes.append(f"{len(lifeless)} hosts left records but none of a start ({some(lifeless)}): they count as down throughout")
+    if headless := sorted(set(whole.ingest.untold.get("node_started", ())) - set(lifeless)):
+        notes.append(f"records of {len(headless)} hosts begin behind the start of their life ({some(headless)}): what they did before is unknown, "
+                     "and counts as lost or as never sent")
     notes += _apart(whole)
     if odd["twice"]:
         notes.append(f"{odd['twice']:,} events were published more than once under one name, as by two hosts with one id or in "

@@ -183,3 +183,13 @@ def test_a_run_that_is_not_valid_says_so_wherever_its_numbers_stand(spark, tmp_p
     assert "This run is not valid" in (path / "report.html").read_text()
     log.manifest["fidelity"] = {"valid": False}
     assert read(log.write(tmp_path / "other")).invalid_because == ["its manifest says so and gives no reason"]
+
+
+def test_records_that_begin_behind_the_start_of_a_life_are_said(sound, tmp_path):
+    """As a file of which somebody kept the end: the world says that the host was up."""
+    log, _ = sound
+    path = log.write(tmp_path / "run")
+    file = path / "nodes" / "2.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[len(lines) // 2:]))
+    assert [note for note in analyse(path).notes if note.startswith("records of 1 hosts begin behind the start of their life (2)")]
