@@ -40,6 +40,7 @@ SLOW_RATE = 1e5  # bit/s; less is more likely kbit/s, as no radio for such a net
 RATES_OF_80211A = (6e6, 9e6, 12e6, 18e6, 24e6, 36e6, 48e6, 54e6)  # bit/s
 MANY_AT_ONCE = 3  # hosts that publish at one time, from which on it is said: two wait for each other, and that is all
 
+WIDE = 5.0  # times the diagonal of all places: then the range is no m, or the places are none
 MANY_NEIGHBORS = 10
 SHELLS = ("sh", "bash", "dash", "zsh", "ash", "busybox")
 DEVIATIONS = 4  # of shadowing and fading, beyond which nothing is received by luck
@@ -49,7 +50,7 @@ MOST_LOOKS = 10_000_000  # at hosts, to find out who ever meets whom: some secon
 
 def notes(scenario: Scenario) -> list[str]:
     """Sentences "key: what was found; what to do"; none of them stops the scenario from running."""
-    kinds = (_reach(scenario.radio), _radio(scenario), _run(scenario), _hosts(scenario), _places(scenario), _model(scenario), _trace(scenario), _meetings(scenario),
+    kinds = (_reach(scenario.radio), _wide(scenario), _radio(scenario), _run(scenario), _hosts(scenario), _places(scenario), _model(scenario), _trace(scenario), _meetings(scenario),
              _workload(scenario), _generator(scenario), _subscriptions(scenario), _publications(scenario), _busy(scenario), _bursts(scenario),
              _absent(scenario), _gone(scenario), _node(scenario), _faults(scenario), idle.notes(scenario))
     return [*map(one_line, replay.remarks(scenario)), *(note for kind in kinds for note in few(kind))]
@@ -106,6 +107,19 @@ def _reach(radio: object) -> Iterator[str]:
         yield (f"radio.data_sensitivity: {radio.data_sensitivity:g} dBm with sensitivity = {radio.sensitivity:g}: "
                f"beacons make neighbors between {data:.0f} and {base:.0f} m whom few unicasts reach (a gray zone, "
                "docs/worlds.md); leave it out, unless that is what you study")
+
+
+def _wide(scenario: Scenario) -> Iterator[str]:
+    """A range many times as long as anybody can be away from anybody."""
+    radio, motion = scenario.radio, scenario.mobility
+    reach = half_range(radio, radio.sensitivity) if isinstance(radio, LogDistanceRadio) else radio.range
+    try:
+        size = math.hypot(*(motion.area if isinstance(motion, RandomWaypoint) else replay.extent(scenario.movement())))
+    except TraceError:  # it was there when the scenario was checked; who starts the run will be told
+        return
+    if len(scenario.names) > 1 and size >= replay.SMALL and reach > WIDE * size:
+        yield (f"{'radio' if isinstance(radio, LogDistanceRadio) else 'radio.range'}: {reach:.5g} m, and no two hosts are ever more than {size:.4g} m apart: all "
+               "hear each other at all times; ranges and places are in m")
 
 
 def _radio(scenario: Scenario) -> Iterator[str]:

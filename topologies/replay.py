@@ -164,6 +164,13 @@ def within(low: np.ndarray, high: np.ndarray) -> Iterator[str]:
         yield f"all hosts stay within {size:.3g} m; expected places in m, not km"
 
 
+def extent(movement: Movement) -> tuple[float, float]:
+    """m: how far all places of a movement reach in x and y."""
+    low = np.min([t.points.min(axis=0)[:2] for t in movement.trajectories], axis=0)
+    high = np.max([t.points.max(axis=0)[:2] for t in movement.trajectories], axis=0)
+    return float(high[0] - low[0]), float(high[1] - low[1])
+
+
 def may_be_degrees(low: np.ndarray, high: np.ndarray) -> bool:
     """Whether the bounds of all places could be those of a country, in latitude and longitude in either order."""
     span, most = (high - low)[:2], np.maximum(np.abs(low), np.abs(high))[:2]

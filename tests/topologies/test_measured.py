@@ -44,3 +44,19 @@ def test_events_that_pass_by_what_is_measured_are_told(tmp_path, window, every, 
     path.write_text(f"[run]\nduration = 300\nwindow = {window}\n[hosts]\ncount = 3\n{WAYPOINTS}{FLOW.format(every)}")
     notes = runner.notes(load(path))
     assert len(notes) == len(told) and all(map(str.startswith, notes, told))
+
+
+@pytest.mark.parametrize(("mobility", "radio", "told"), [
+    ("area = [300, 200]", "range = 15000", "radio.range: 15000 m, and no two hosts are ever more than 360.6 m apart"),
+    ("area = [20, 20]", "range = 150", "radio.range: 150 m, and no two hosts are ever more than 28.28 m apart"),
+    ("area = [300, 200]", 'model = "log_distance"\ntx_power = 100', "radio: 4.4875e+05 m, and no two hosts are ever more than 360.6 m apart"),
+    ("positions = [[0, 0], [30, 0], [30, 40]]", "range = 1000", "radio.range: 1000 m, and no two hosts are ever more than 50 m apart"),
+    ('trace = "w.movements"', "range = 1000", "radio.range: 1000 m, and no two hosts are ever more than 50 m apart"),
+    ("area = [300, 200]", "range = 1500", ""), ("positions = [[0, 0], [30, 0], [30, 40]]", "range = 200", ""), ('trace = "w.movements"', "range = 200", ""),
+])
+def test_a_range_far_beyond_all_places_is_told(tmp_path, mobility, radio, told):
+    (tmp_path / "w.movements").write_text("0 0 0 60 30 0\n0 0 40 60 30 40\n0 5 5 60 9 9\n")
+    path = tmp_path / "x.toml"
+    path.write_text(f"[run]\nduration = 60\n[hosts]\ncount = 3\n[mobility]\n{mobility}\n[radio]\n{radio}\n")
+    found = [note for note in runner.notes(load(path)) if "apart: all hear each other at all times" in note]
+    assert len(found) == bool(told) and all(note.startswith(told) for note in found)
