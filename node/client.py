@@ -25,7 +25,7 @@ WAITING = 4096  # events kept here while the program waits for an answer
 
 
 class ClientError(Exception):
-    """The node cannot be reached, went away, or refused; the text says which and why."""
+    """The node cannot be reached, went away, or refuses; the text says which and why."""
 
 
 class Received(NamedTuple):
@@ -40,18 +40,18 @@ class Received(NamedTuple):
 
 
 class Client:
-    """A connection to the control socket of a node. Raises ClientError wherever that fails.
+    """A connection to a node's control socket. Every method raises ClientError if it fails.
 
     `node` and `epoch` identify the node, `name` is this client's name in its records.
 
-    `lost` counts events that the node or this client dropped because they were read too slowly; it is up to date as far
-    as events have been read, because the node reports missing events in their place in the stream or at its end.
+    `lost` counts events that the node or this client dropped because they were read too slowly. It is as current as the
+    events read so far, because the node reports missing events in their place in the stream or at its end.
     `unrecorded` counts events that were published while the node could not write their records (a full disk).
     """
 
     def __init__(self, path: str | Path, timeout: float = 10.0, on_lost: Callable[[int], object] | None = None) -> None:
-        """`timeout`: s that the node may take to accept the connection and to answer; events may take any time.
-        `on_lost(events)` is called with the number of lost events as soon as that is read."""
+        """`timeout`: time (s) that the node may take to accept the connection and to answer; events may take longer.
+        `on_lost(events)` is called with the number of lost events as soon as it is read."""
         self.lost = self.unrecorded = 0
         self._on_lost = on_lost
         self._path = path
@@ -66,12 +66,12 @@ class Client:
             if greeting.get("ok") is False:
                 raise ClientError(f"{path}: {greeting.get('error', 'refused')}")
             if greeting.get("roamcast") != lines.PROTOCOL:
-                raise ClientError(f"{path}: not the control socket of a node of this version")
+                raise ClientError(f"{path}: not the control socket of a node of this version; use one version for node and client")
             self.node, self.epoch, self.name = greeting["node"], greeting["epoch"], greeting["client"]
         except OSError as error:
             self._socket.close()
-            raise ClientError(f"{path}: no node answers here ({error.strerror or error}); "
-                              "is `roamcast node --control` running with this path?") from None
+            raise ClientError(f"{path}: no node listens here ({error.strerror or error}); "
+                              "start `roamcast node --control` with this path") from None
         except BaseException:
             self._socket.close()
             raise
@@ -92,21 +92,21 @@ class Client:
                 return self._socket.connect(str(self._path))
             except BlockingIOError:  # its queue of those who knock is full
                 if time.monotonic() > deadline:
-                    raise ClientError(f"{self._path}: the node is too busy to answer within {self._timeout:g} s; try "
+                    raise ClientError(f"{self._path}: the node is too busy to accept within {self._timeout:g} s; try "
                                       "again later") from None
                 time.sleep(RETRY)
 
     def subscribe(self, filter: str) -> str:
-        """Receive events that match `filter`, each once even if several filters match; returns its normal form.
+        """Receive events that match `filter`, each once even if several filters match. Returns its normal form.
 
-        When this returns, it holds for events published at this node. The subscription spreads through the tree hop by
+        When this returns, it applies to events published at this node. The subscription spreads through the tree hop by
         hop, a few milliseconds each over a good radio; events published elsewhere before it gets there do not arrive.
-        No node knows when a subscription has reached everybody; `settle` waits for the first hop.
+        No node knows when a subscription has reached all others; `settle` waits for the first hop.
         """
         return str(self._ask({"do": "subscribe", "filter": filter})["filter"])
 
     def unsubscribe(self, filter: str) -> bool:
-        """Stop receiving events for `filter`; False if this client had not subscribed to it."""
+        """Stop receiving events for `filter`. Returns False if this client had not subscribed to it."""
         return bool(self._ask({"do": "unsubscribe", "filter": filter})["held"])
 
     def settle(self, within: float = 5.0) -> bool:
@@ -123,9 +123,9 @@ class Client:
         """Publish an event through the node; returns its id.
 
         When this returns, the event is accepted and its record is with the operating system: killing the node loses
-        none, a power cut may lose the last second's. With `synced` it returns when the record is on disk; publications
-        that wait at once share one sync. Neither means that anybody received the event. If this raises because the node
-        went away, the event may or may not have been published.
+        no event, a power cut may lose the last second. With `synced`, it returns when the record is on disk;
+        concurrent publications share one sync. Neither means that anybody received the event. If this raises because
+        the node went away, the event may or may not have been published.
         """
         request: dict[str, object] = {"do": "publish", "attributes": lines.attributes_out(attributes)}
         if payload:
@@ -137,7 +137,7 @@ class Client:
         return str(answer["event"])
 
     def receive(self, timeout: float | None = None) -> Received | None:
-        """The next event, or None if none arrives within `timeout` s (None: wait for ever; 0: only what is there)."""
+        """The next event, or None if none arrives within `timeout` s (None: wait for ever; 0: do not wait)."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self._events:
             try:
@@ -147,7 +147,7 @@ class Client:
         return self._events.popleft()
 
     def __iter__(self) -> Iterator[Received]:
-        """Events as they arrive, until the node goes away."""
+        """Events as they arrive, until the node went away."""
         while True:
             try:
                 event = self.receive()
@@ -161,9 +161,9 @@ class Client:
         try:
             raw = lines.encode(request)
         except TypeError as error:
-            raise ClientError(f"an attribute is text, int, float, bool or bytes: {error}") from None
+            raise ClientError(f"found an attribute of another type ({error}); give text, int, float, bool or bytes") from None
         if len(raw) > lines.LONGEST:
-            raise ClientError(f"a request of {len(raw)} bytes: at most {lines.LONGEST}")
+            raise ClientError(f"found a request of {len(raw)} bytes; expected at most {lines.LONGEST}")
         try:
             self._socket.settimeout(self._timeout)
             self._socket.sendall(raw)
@@ -172,7 +172,7 @@ class Client:
                 if time.monotonic() > deadline:  # events without end are no answer
                     raise TimeoutError
         except TimeoutError:
-            raise ClientError(f"{self._path}: the node did not answer in {self._timeout:g} s") from None
+            raise ClientError(f"{self._path}: the node did not answer within {self._timeout:g} s; try again later") from None
         except OSError as error:
             raise ClientError(f"{self._path}: the node went away ({error.strerror or error})") from None
         if not answer["ok"]:
@@ -200,7 +200,7 @@ class Client:
         """The next line. Raises TimeoutError at `deadline` and ClientError when the node closed or babbles."""
         while (end := self._buffer.find(b"\n")) < 0:
             if len(self._buffer) > lines.LONGEST:
-                raise ClientError(f"{self._path}: what answers here is not a node")
+                raise ClientError(f"{self._path}: found a program that is not a node; give a node's control socket")
             left = LOOK if deadline is None else deadline - time.monotonic()
             self._socket.settimeout(min(max(left, 0.0), LOOK))
             try:
@@ -219,4 +219,4 @@ class Client:
         try:
             return lines.decode(raw)
         except lines.BadLine:
-            raise ClientError(f"{self._path}: what answers here is not a node") from None
+            raise ClientError(f"{self._path}: found a program that is not a node; give a node's control socket") from None

@@ -28,7 +28,7 @@ Deliver = Callable[[wire.Event], object]  # False: it was not taken
 
 
 class ClientError(ValueError):
-    """What a client asked for cannot be done; the text says why and what would do."""
+    """A request of a client that cannot be done; the text says why and what to do."""
 
 
 class Clients:
@@ -43,16 +43,15 @@ class Clients:
         self._sequence = 0
 
     def attach(self, client: str, deliver: Deliver, recovered: Deliver | None = None) -> None:
-        """`deliver(event)` is called once for each event that matches any filter of the client, or `recovered(event)`
-        if that is given and the event comes late: later ones of its publisher may have come before. They return False
-        for an event that they have no room for. They must not call back into the broker: inputs are handled one at a
-        time."""
+        """Call `deliver(event)` once for each event that matches a filter of the client, or `recovered(event)` if that is
+        given and the event comes late, perhaps after later ones of its publisher. They return False if they have no room
+        for the event. They must not call back into the broker, which handles one input at a time. Raises ClientError."""
         if not 0 < len(client) <= MAX_NAME:
-            raise ClientError(f"client {client!r}: a name has 1 to {MAX_NAME} characters")
+            raise ClientError(f"client: found {client!r}; expected a name of 1 to {MAX_NAME} characters")
         if client.startswith(PREFIX):
-            raise ClientError(f"client {client!r}: names with {PREFIX} are those of devices; choose another")
+            raise ClientError(f"client: found {client!r}; use a name without {PREFIX}, which is for devices")
         if client in self._deliver:
-            raise ClientError(f"client {client!r} is attached already: choose another name or detach it first")
+            raise ClientError(f"client {client!r} is already attached; use another name, or detach it first")
         if len(self._deliver) >= MAX_CLIENTS:
             self._refuse("clients", MAX_CLIENTS)
         self._deliver[client] = deliver, recovered or deliver
@@ -60,13 +59,13 @@ class Clients:
         self._bytes[client] = 0
 
     def detach(self, client: str) -> None:
-        """The client leaves and its subscriptions with it."""
+        """Remove the client and its subscriptions."""
         for key in list(self._own(client)):
             self.unsubscribe(client, self._filters[client][key])
         del self._filters[client], self._deliver[client], self._bytes[client]
 
     def subscribe(self, client: str, wanted: Filter | str) -> Filter:
-        """Subscribing to the same filter again changes nothing. Raises FilterError for a bad text."""
+        """Subscribe; doing so again for the same filter changes nothing. Raises FilterError for a bad filter, and ClientError."""
         if isinstance(wanted, str):
             wanted = parse(wanted)
         own = self._own(client)
@@ -84,7 +83,7 @@ class Clients:
         return wanted
 
     def unsubscribe(self, client: str, wanted: Filter | str) -> None:
-        """Taking back what was not subscribed changes nothing."""
+        """Unsubscribe; without a subscription to the filter, this changes nothing."""
         if isinstance(wanted, str):
             wanted = parse(wanted)
         if self._own(client).pop(wanted.hash, None) is None:
@@ -95,12 +94,12 @@ class Clients:
         self._routing.unsubscribe(client, wanted.hash)
 
     def publish(self, client: str, attributes: Mapping[str, object], payload: bytes = b"") -> EventId:
-        """Returns the event's id. Raises FilterError for attributes past the language's bounds."""
+        """Publish an event and return its id. Raises FilterError for attributes outside the language's bounds, and ClientError."""
         self._own(client)
         check_attributes(attributes)
         checked = cast(Attributes, dict(attributes))  # a copy, since the caller may change its own
         if len(payload) > MAX_PAYLOAD:
-            raise ClientError(f"payload of {len(payload)} bytes: at most {MAX_PAYLOAD}; send a reference instead")
+            raise ClientError(f"payload: found {len(payload)} bytes; expected at most {MAX_PAYLOAD}, or publish a reference instead")
         self._sequence += 1
         name = EventId(*self._me, self._sequence)
         event = wire.Event(*name, self._env.now(), 0, checked, payload)
@@ -110,12 +109,12 @@ class Clients:
         return name
 
     def wanted_at(self, client: str, event: wire.Event) -> bool:
-        """Whether the client wants this event since before it was published, by the publisher's clock."""
+        """Whether the client subscribed to this event before it was published, by the publisher's clock."""
         return any(wanted.matches(event.attributes) and self._since[client, key] <= event.published
                    for key, wanted in self._own(client).items())
 
     def deliver(self, client: str, event: wire.Event, recovered: bool = False) -> None:
-        """From the routing, or late from a recovery: the client wants this event and has not had it."""
+        """Deliver an event that the client wants and has not had, from the routing or late from a recovery."""
         name = id_of(event)
         if self._deliver[client][recovered](event) is False:
             self._env.record("undelivered", client=client, event=str(name))
@@ -136,8 +135,8 @@ class Clients:
         try:
             return self._filters[client]
         except KeyError:
-            raise ClientError(f"client {client!r} is not attached: attach it first") from None
+            raise ClientError(f"client {client!r} is not attached; attach it first") from None
 
     def _refuse(self, what: str, limit: int) -> None:
         self._env.record("refused", what=what, limit=limit)
-        raise ClientError(f"{what}: the node holds at most {limit}")
+        raise ClientError(f"{what}: the node allows at most {limit}; use fewer")

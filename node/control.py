@@ -1,9 +1,9 @@
 """The control socket: how programs on this host subscribe and publish through its node.
 
 A Unix stream socket with the lines of `node.lines`. Every connection is one client of the broker.
-Programs are not trusted to behave: connections, line lengths and what waits for slow readers are
-bounded, and whoever is turned away is told why. A bad line is answered with its fault. A connection that ends takes
-its subscriptions with it, a few at a time, so that the node goes on meanwhile.
+Programs are not trusted: connections, line lengths and queues for slow readers are bounded, and a program that is
+refused gets the reason. A bad line is answered with an error. When a connection ends, its subscriptions end too, a few
+at a time so that the node keeps running meanwhile.
 """
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ MODE = 0o660  # of the socket: the node's user and group
 
 
 class ControlError(Exception):
-    """The control socket cannot be made; the text says why and what would do."""
+    """The control socket cannot be created; the text says why and what to do."""
 
 
 class Control:
     """The listening end at `path`. `tick()` is called before each input of the broker.
 
-    `serve` runs until it is cancelled, and `close` takes the socket away.
+    `serve` runs until it is cancelled; `close` removes the socket.
     """
 
     def __init__(self, path: Path, broker: Broker | Device, tick: Callable[[], object], records: Records | None = None) -> None:
-        """`records`: of the node. What a program is told, it is told when it is written there."""
+        """`records`: of the node. A program gets an answer or event only once that is written there."""
         self.broker, self.tick, self.records = broker, tick, records
         self.waiting = 0  # bytes, for all programs
         self.leaving = trio.Lock()  # whose subscriptions leave now
@@ -97,10 +97,10 @@ class Control:
         """Whether there is no room for this program, which is then told so, in one line, and the records, too."""
         if self._programs.total() >= MAX_CONNECTIONS:
             what, limit = "control connections", MAX_CONNECTIONS
-            why = f"this node serves {limit} connections of programs and all are taken; end one, or try again later"
+            why = f"this node allows {limit} connections, and all are in use; close one, or try again later"
         elif self._programs[program] >= MAX_OF_ONE:
             what, limit = "control connections of one process", MAX_OF_ONE
-            why = f"this node serves {limit} connections of one process; close those that it no longer needs"
+            why = f"this node allows {limit} connections per process; close those that you no longer need"
         else:
             return False
         with connection, contextlib.suppress(OSError):
@@ -184,7 +184,7 @@ class _Connection:
                 self._put(lines.encode(await self._answer(raw)))
                 await self._drained()
             if len(buffer) > lines.LONGEST:
-                fault = {"ok": False, "error": f"a line has at most {lines.LONGEST} bytes; the connection ends"}
+                fault = {"ok": False, "error": f"found a line of more than {lines.LONGEST} bytes; send shorter lines (the connection ends)"}
                 self._put(lines.encode(fault))
                 with trio.move_on_after(1):
                     await self._written()
@@ -225,7 +225,7 @@ class _Connection:
         attributes = lines.attributes_in(request["attributes"])
         payload = lines.binary_in("payload", request.get("payload", ""))
         if request.get("synced") and (self._records is None or not self._records.kept):
-            raise ClientError("this node keeps no records that could be synced; start it with --records, or publish "
+            raise ClientError("this node keeps no records to sync; start it with --records, or publish "
                               "without synced")
         self._tick()
         return {"event": str(self._broker.publish(self._name, attributes, payload))}
@@ -238,14 +238,14 @@ class _Connection:
         if not synced:
             return {} if self._records.flush() else {"recorded": False}
         if not await self._records.synced():
-            raise ClientError(f"event {event} is published, but its record is not on the disk: the node's log says why")
+            raise ClientError(f"event {event} is published, but its record is not on disk; see the node's log")
         return {"synced": True}
 
     async def _settled(self, within: float) -> dict[str, Any]:
         """Wait until each tree neighbor has acknowledged all that it is told of filters."""
         broker = self._broker
         if isinstance(broker, Device):
-            raise ClientError("this host is a client only: its broker takes subscriptions with it when it is attached")
+            raise ClientError("this host is a roaming client, which cannot settle; subscribe without it")
         routing = broker.routing
         asked: dict[LinkId, int] = {}
         told = False
@@ -336,25 +336,25 @@ def _own(path: Path) -> Lock:
     try:
         return Lock(path)
     except Held:
-        raise ControlError(f"{path}: a node answers here already; stop it or choose another path") from None
+        raise ControlError(f"{path}: a node already listens here; stop it, or give another path") from None
     except OSError as error:
-        raise ControlError(f"{path}: {error.strerror}; choose another path for --control") from None
+        raise ControlError(f"{path}: {error.strerror}; give another path for --control") from None
 
 
 def _listen(path: Path) -> socket.socket:
     """A socket that listens at `path`; a dead one there is replaced, a living one is not. Raises ControlError."""
     if path.exists() or path.is_symlink():
         if not stat.S_ISSOCK(path.lstat().st_mode):
-            raise ControlError(f"{path}: exists and is no socket; choose another path for --control")
+            raise ControlError(f"{path}: exists and is not a socket; give another path for --control")
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
             try:
                 probe.connect(str(path))
             except ConnectionRefusedError:
                 path.unlink()
             except OSError as error:
-                raise ControlError(f"{path}: {error.strerror}; choose another path for --control") from None
+                raise ControlError(f"{path}: {error.strerror}; give another path for --control") from None
             else:
-                raise ControlError(f"{path}: a node answers here already; stop it or choose another path")
+                raise ControlError(f"{path}: a node already listens here; stop it, or give another path")
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.setblocking(False)
     mask = None
@@ -365,7 +365,7 @@ def _listen(path: Path) -> socket.socket:
     except OSError as error:
         listener.close()
         reason = error.strerror or str(error)  # a path of more than 107 bytes has no errno
-        raise ControlError(f"{path}: {reason}; choose another path for --control") from None
+        raise ControlError(f"{path}: {reason}; give another path for --control") from None
     finally:
         if mask is not None:
             os.umask(mask)

@@ -28,7 +28,7 @@ _LAST_BUT_ONE: dict[str, Any] = {"text": "\U0010fffe", "bytes": b"\xfe"}
 
 
 def covers(f: Filter, g: Filter) -> bool:
-    """Whether f matches every event that g matches; False when that is not plain from single constraints."""
+    """Whether f matches every event that g matches; False if single constraints do not show it."""
     return (all(any(constraint_covers(wide, narrow) for narrow in g.constraints) for wide in f.constraints)
             or any(_is_empty(narrow) for narrow in g.constraints))
 
@@ -69,7 +69,7 @@ def merge(f: Filter, g: Filter) -> Filter | None:
 
 
 def never(f: Filter) -> str:
-    """Why f can never match, as part of a sentence; empty where it may."""
+    """Why f can never match, as part of a sentence; empty if it can."""
     found = contradiction(f)
     if not found:
         return ""
@@ -77,7 +77,7 @@ def never(f: Filter) -> str:
 
 
 def contradiction(f: Filter) -> tuple[Constraint, ...]:
-    """Constraints of f that nothing satisfies together, so that f never matches; none where that is not plain.
+    """Constraints of f that nothing satisfies together, so that f never matches; none if that is not evident.
 
     Exact where all on one attribute are about numbers or booleans, or one of them is `=` or `in`; of texts and bytes
     two constraints are compared at a time.

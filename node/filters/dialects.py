@@ -1,8 +1,8 @@
-"""What people type who know another language, and what they would have to type here.
+"""Recognizes filters in other languages, and says how to write them here.
 
-SQL, MQTT, JSONPath, XPath, C and the forms of `roamcast pub`: a filter that does not read is looked at for these, and
-the refusal then names what is written here instead, with the piece translated where that is easy. Each entry is a
-pattern and how its cure is written; the first that is found in the text counts.
+SQL, MQTT, JSONPath, XPath, C and the forms of `roamcast pub`: if a filter cannot be parsed, its error says how to write
+it here, translated where that is easy. Each entry is a pattern and its cure; the first pattern found in the text
+applies.
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from node.filters.language import is_plain_name, quoted
 
-LONGEST = 200  # characters of a text that is looked at; longer ones are told the plain rule
+LONGEST = 200  # characters of a text that is looked at; longer ones get the plain error
 
 _NAME = r"[A-Za-z_][\w.-]*"
 _VALUE = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[-+]?[\d.]+(?:[eE][-+]?\d+)?|[\w.-]+)"""
@@ -19,7 +19,7 @@ Cure = str | Callable[[re.Match[str]], str]
 
 
 def cure(text: str) -> str | None:
-    """What to write instead of a text that is no filter; None when it is nothing that is known here."""
+    """What to write instead of a text that is not a filter; None if it is not recognized."""
     if len(text) > LONGEST:
         return None
     for pattern, written in _KNOWN:
@@ -69,7 +69,7 @@ def _between(found: re.Match[str]) -> str:
 def _null(found: re.Match[str]) -> str:
     if found["no"] or found["op"] in ("!=", "<>"):
         return f"there is no null: write `{_name(found['name'])} exists`"
-    return "there is no null; that an attribute is missing cannot be asked for"
+    return "there is no null, and no filter can match a missing attribute"
 
 
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "==": "=", "!=": "!="}
@@ -99,19 +99,19 @@ def _topic(found: re.Match[str]) -> str:
     whole = re.split(r"[#+*]", topic)[0]
     how = f"prefix {quoted(whole)}" if whole != topic else f"= {quoted(topic)}"
     if whole == "":
-        return "this is a topic of MQTT; here `*` matches every event"
-    return f"this is a topic of MQTT; here events have attributes: with one called topic, write `topic {how}`"
+        return "this is an MQTT topic; write `*` to match every event"
+    return f"this is an MQTT topic, but events have attributes; for an attribute called topic, write `topic {how}`"
 
 
 def _path(found: re.Match[str]) -> str:
     name = re.split(r"[./@\[\]'\"$]+", found["path"].strip("'\"]"))[-1]
     if not name or not is_plain_name(name):
-        return "this is a path into a document; here an event has attributes, each by its plain name: `kind = \"temp\"`"
-    return f"this is a path into a document; here an attribute stands by its plain name: `{name} = ...`"
+        return "this is a path into a document; write an attribute by its plain name, as in `kind = \"temp\"`"
+    return f"this is a path into a document; write an attribute by its plain name: `{name} = ...`"
 
 
 def _doubled(found: re.Match[str]) -> str:
-    return f"a quote inside a text is written with a backslash, or in the other quotes: {_value(found.group())}"
+    return f"write a quote inside a text with a backslash, or use the other quotes: {_value(found.group())}"
 
 
 def _known(pattern: str, written: Cure, flags: int = re.IGNORECASE) -> tuple[re.Pattern[str], Cure]:
@@ -122,8 +122,8 @@ _FREE = r"(?<![\w.\"'-])"  # where a word begins
 _TEXTS = r"""^(?:[^"']|"[^"]*"|'[^']*')*?"""  # up to a place outside of texts
 _KNOWN = [
     _known(r"[“”„‘’‚«»]", "these are typographic quotes; write plain ones: \"...\" or '...'"),
-    _known(r"^\s*[{\[]", "this is JSON; a filter is written as `kind = \"temp\" and value > 30`"),
-    _known(r"^\s*select\b", "this is a query of SQL; a filter is only what stands behind WHERE, as in `kind = \"temp\"`"),
+    _known(r"^\s*[{\[]", "this is JSON; write a filter as in `kind = \"temp\" and value > 30`"),
+    _known(r"^\s*select\b", "this is an SQL query; write only what follows WHERE, as in `kind = \"temp\"`"),
     _known(r"^\s*where\b\s*", "leave out the word `where`"),
     _known(r"^\s*(?P<topic>[\w$+#*-]+(?:/[\w$+#*. -]*)+|#|\+)\s*$", _topic),
     _known(rf"{_FREE}(?P<name>{_NAME})\s*(?:=~|~|\s(?:matches|regexp?)\s)\s*/", "there are no patterns; `prefix`, `suffix` and "
@@ -143,12 +143,12 @@ _KNOWN = [
            lambda found: f"write `{_name(found['name'])} {_TURNED[found['op']]} {found['low']} and "
                          f"{_name(found['name'])} {found['op2']} {found['high']}`"),
     _known(rf"^\s*(?P<value>[-+]?[\d.]+|'[^']*'|\"[^\"]*\")\s*(?P<op><=|>=|==|!=|=|<|>)\s*(?P<name>{_NAME})\s*$",
-           lambda found: f"the name stands first: write `{_name(found['name'])} {_TURNED[found['op']]} {_value(found['value'])}`"),
+           lambda found: f"the name comes first: write `{_name(found['name'])} {_TURNED[found['op']]} {_value(found['value'])}`"),
     _known(rf"{_FREE}(?P<name>{_NAME})\s*(?P<op>===|!==|=~|\^=|\$=|\*=|~=|~|≥|≤|≠)\s*(?P<value>{_VALUE})", _alike),
     _known(rf"{_FREE}(?P<name>{_NAME})\s+(?P<op>eq|ne|gt|ge|lt|le|is|equals|starts?_?\s?with|startswith|begins\s+with|ends_?\s?with|"
            rf"endswith|includes|matches|regexp)\s+(?P<value>{_VALUE})", _alike),
     _known(rf"^\s*(?P<name>[A-Za-z_][\w.-]*):\s*(?P<value>{_VALUE})\s*$",
            lambda found: f"write `{_name(found['name'])} = {_value(found['value'])}`"),
-    _known(rf"{_TEXTS}(?P<at>[,;]|(?<!&)&(?!&))\s*{_NAME}\s*[=<>!]", "constraints are joined with `and`"),
-    _known(rf"{_TEXTS}(?<!\|)\|(?!\|)", "a filter is a conjunction: subscribe once for each alternative"),
+    _known(rf"{_TEXTS}(?P<at>[,;]|(?<!&)&(?!&))\s*{_NAME}\s*[=<>!]", "join constraints with `and`"),
+    _known(rf"{_TEXTS}(?<!\|)\|(?!\|)", "there is no `or`: subscribe once for each alternative"),
 ]

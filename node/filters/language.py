@@ -43,42 +43,42 @@ Test = Callable[[Any], bool]
 
 
 class FilterError(ValueError):
-    """A filter or an event's attributes that cannot be; its text says where and what would do."""
+    """An invalid filter or attribute; the text says where, and what to do."""
 
 
 def check_name(name: Any) -> None:
-    """FilterError unless this can name an attribute: 1 to 64 bytes of UTF-8."""
+    """Raise FilterError unless this can name an attribute: 1 to 64 bytes of UTF-8."""
     if type(name) is not str:
-        raise FilterError(f"an attribute's name is text, not {name!r}")
+        raise FilterError(f"attribute's name: found {name!r}; expected text")
     size = len(name) if name.isascii() else _utf8_size(name)
     if not 1 <= size <= MAX_NAME:
-        raise FilterError(f"an attribute's name has 1 to {MAX_NAME} bytes, not {size}")
+        raise FilterError(f"attribute's name: found {size} bytes; expected 1 to {MAX_NAME}")
 
 
 def check_value(value: Any) -> None:
-    """FilterError unless this can be an attribute's value: text, int, float, bool or bytes, within bounds."""
+    """Raise FilterError unless this can be an attribute's value: text, int, float, bool or bytes, within bounds."""
     kind = type(value)
     if kind is str:
         size = len(value) if value.isascii() else _utf8_size(value)
         if size > MAX_VALUE:
-            raise FilterError(f"a text value has at most {MAX_VALUE} bytes, not {size}")
+            raise FilterError(f"found a text of {size} bytes; expected at most {MAX_VALUE}")
     elif kind is int:
         if not -MAX_INTEGER <= value <= MAX_INTEGER:
-            raise FilterError("an integer lies within -2**53 and 2**53")
+            raise FilterError("found an integer out of range; expected -2**53 to 2**53")
     elif kind is float:
         if not math.isfinite(value):
-            raise FilterError(f"a number is finite, not {value}")
+            raise FilterError(f"found {value}; expected a finite number")
     elif kind is bytes:
         if len(value) > MAX_VALUE:
-            raise FilterError(f"a bytes value has at most {MAX_VALUE} bytes, not {len(value)}")
+            raise FilterError(f"found bytes of length {len(value)}; expected at most {MAX_VALUE}")
     elif kind is not bool:
-        raise FilterError(f"a value is text, int, float, bool or bytes, not {kind.__name__}")
+        raise FilterError(f"found a value of type {kind.__name__}; expected text, int, float, bool or bytes")
 
 
 def check_attributes(attributes: Mapping[Any, Any]) -> None:
-    """FilterError unless an event may carry these: at most 32, each name and value within its bounds."""
+    """Raise FilterError unless an event may have these: at most 32, each name and value within its bounds."""
     if len(attributes) > MAX_ATTRIBUTES:
-        raise FilterError(f"an event has at most {MAX_ATTRIBUTES} attributes, not {len(attributes)}")
+        raise FilterError(f"found {len(attributes)} attributes; expected at most {MAX_ATTRIBUTES}")
     for name, value in attributes.items():
         # This runs for every event from the air: the usual passes here, the rest is looked at closely.
         if type(name) is not str or not 1 <= len(name) <= MAX_NAME or not name.isascii():
@@ -194,11 +194,11 @@ class Filter:
     def __init__(self, constraints: Iterable[Constraint] = ()) -> None:
         ordered = tuple(sorted(set(constraints), key=lambda constraint: constraint.rank))
         if len(ordered) > MAX_CONSTRAINTS:
-            raise FilterError(f"a filter has at most {MAX_CONSTRAINTS} constraints, not {len(ordered)}")
+            raise FilterError(f"found {len(ordered)} constraints in a filter; expected at most {MAX_CONSTRAINTS}")
         # The head of a CBOR array of up to 23 items is one byte.
         key = bytes([0x80 | len(ordered)]) + b"".join(constraint.key for constraint in ordered)
         if len(key) > MAX_FILTER:
-            raise FilterError(f"a filter takes at most {MAX_FILTER} bytes, not {len(key)}; shorten values")
+            raise FilterError(f"found a filter of {len(key)} bytes; expected at most {MAX_FILTER}, so shorten its values")
         put = object.__setattr__
         put(self, "constraints", ordered)
         put(self, "key", key)
@@ -270,7 +270,7 @@ WORDS = ("and", "exists", "in", *PATTERNS, "true", "false", "or", "not")
 
 def is_plain_name(name: str) -> bool:
     """Whether the text form writes this name without quotes: a letter or _, then also digits and . : -, but no : at
-    its end, which is a slip of the pen."""
+    its end, which would be a typing error."""
     return (name.isascii() and (name[0].isalpha() or name[0] == "_") and name.lower() not in WORDS and name[-1] != ":"
             and all(letter.isalnum() or letter in "_.:-" for letter in name))
 
@@ -280,7 +280,7 @@ _ESCAPED = {plain: f"\\{letter}" for letter, plain in ESCAPES.items() if letter 
 
 
 def quoted(text: str) -> str:
-    """A text value as the text form writes it; what a terminal would not show is written \\uXXXX."""
+    """A text value in the text form; characters that a terminal would not show become \\uXXXX."""
     return '"' + "".join(map(_shown, text)) + '"'
 
 
@@ -293,7 +293,7 @@ def _shown(letter: str) -> str:
 
 
 def value_text(value: Value) -> str:
-    """A value as the text form writes it."""
+    """A value in the text form."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -305,13 +305,13 @@ def _utf8_size(text: str) -> int:
     try:
         return len(text.encode())
     except UnicodeEncodeError:
-        raise FilterError("text holds half a surrogate pair, which UTF-8 cannot carry") from None
+        raise FilterError("found half a surrogate pair in text; give text that UTF-8 can encode") from None
 
 
 def _canonical(op: str, values: tuple[Value, ...]) -> tuple[str, tuple[Value, ...]]:
     """The operator and values in their one form; FilterError when they do not go together."""
     if type(op) is not str or op not in _RANK:
-        raise FilterError(f"{op!r} is no operator; known are {', '.join(OPERATORS)}")
+        raise FilterError(f"found {op!r}, which is not an operator; expected one of {', '.join(OPERATORS)}")
     for value in values:
         check_value(value)
     # Whole floats up to 2**53 are the integers that they equal; -0.0 is 0.
@@ -319,19 +319,19 @@ def _canonical(op: str, values: tuple[Value, ...]) -> tuple[str, tuple[Value, ..
                     else value for value in values])
     if op == "exists":
         if values:
-            raise FilterError("`exists` takes no value")
+            raise FilterError("found a value after `exists`; expected none")
     elif op == "in":
         if not 1 <= len(values) <= MAX_CHOICES:
-            raise FilterError(f"`in` takes 1 to {MAX_CHOICES} values, not {len(values)}")
+            raise FilterError(f"found {len(values)} values for `in`; expected 1 to {MAX_CHOICES}")
         chosen = {cbor2.dumps(value): value for value in values}
         values = tuple(chosen[key] for key in sorted(chosen))
         op = "in" if len(values) > 1 else "="
     elif len(values) != 1:
-        raise FilterError(f"`{op}` takes one value, not {len(values)}")
+        raise FilterError(f"found {len(values)} values for `{op}`; expected one")
     elif op in ORDERINGS and type(values[0]) is bool:
-        raise FilterError(f"true and false have no order; `{op}` takes a number, text or bytes")
+        raise FilterError(f"found true or false for `{op}`; expected a number, text or bytes")
     elif op in PATTERNS and type(values[0]) not in (str, bytes):
-        raise FilterError(f"`{op}` takes text or bytes, not {value_text(values[0])}")
+        raise FilterError(f"found {value_text(values[0])} for `{op}`; expected text or bytes")
     return op, values
 
 

@@ -8,8 +8,8 @@
     text       = "..." or '...' with the escapes \\" \\' \\\\ \\n \\r \\t \\uXXXX \\UXXXXXXXX
     number     = 30, -7, 2.5, 1e-3                 bytes = 0x and pairs of hex digits: 0xdeadbeef
 
-Words may be written in capitals. A name that is one of the words, or has other letters, is written as text:
-`"in" = 3`. `*` is the filter without constraints, which matches every event. The meaning is in language.py.
+Words may be in capitals. A name that is one of the words, or has other letters, is written as text: `"in" = 3`. `*` is
+the filter without constraints, which matches every event. language.py defines the meaning.
 """
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL
 # What people type who know another language, and what they would have to type here.
 _HINTS = {
     "==": "write `=`", "<>": "write `!=`", "&&": "write `and`", "!": "write `!=`, or subscribe without it",
-    "||": "a filter is a conjunction: subscribe once for each alternative",
-    "or": "a filter is a conjunction: subscribe once for each alternative",
+    "||": "there is no `or`: subscribe once for each alternative",
+    "or": "there is no `or`: subscribe once for each alternative",
     "not": "there is no `not`: write `!=`", "(": "there are no parentheses: join constraints with `and`",
 }
 _COMPARISONS = [op for op in OPERATORS if op not in ("exists", "in")]
@@ -61,8 +61,8 @@ class Token(NamedTuple):
 
 
 def parse(text: str) -> Filter:
-    """The filter that a text writes; FilterError names the column, what stands there and what would do. Where the text
-    is of another language that is known (dialects.py), it names what is written here instead."""
+    """Parse a filter. Raises FilterError with the column, what was found there and what to write. If the text looks like
+    another language (dialects.py), the error says how to write it here."""
     try:
         return _Parser(_tokens(text)).filter()
     except _Unread as error:
@@ -81,16 +81,16 @@ class _Unread(FilterError):
 
 def _tokens(text: str) -> list[Token]:
     if len(text) > MAX_TEXT:
-        raise FilterError(f"a filter's text has at most {MAX_TEXT} characters, not {len(text)}")
+        raise FilterError(f"found a filter of {len(text)} characters; expected at most {MAX_TEXT}")
     tokens, at = [], 0
     while at < len(text):
         found = _TOKEN.match(text, at)
         if not found:
             if text[at] in "\"'":
-                raise _Unread(f"column {at + 1}: this text has no closing {text[at]}", f"write {text[at]} at its end")
+                raise _Unread(f"column {at + 1}: found a text without a closing {text[at]}", f"write {text[at]} at its end")
             start = text[at:].split(maxsplit=1)[0]
-            raise _Unread(f"column {at + 1}: `{start[:40]}` is no name, operator or value",
-                          "names of unusual letters and text go in quotes")
+            raise _Unread(f"column {at + 1}: found `{start[:40]}`, which is not a name, operator or value",
+                          "put text, and names with unusual letters, in quotes")
         kind = str(found.lastgroup)  # every alternative is a group
         if kind != "space":
             tokens.append(Token(kind, found.group(), at + 1))
@@ -107,7 +107,7 @@ class _Parser:
     def filter(self) -> Filter:
         if self._peek().word == "*":
             self._take()
-            self._expect_end("nothing: `*` stands alone")
+            self._expect_end("the end, because `*` is a whole filter")
             return Filter()
         constraints = [self._constraint()]
         while self._peek().word == "and":
@@ -140,16 +140,16 @@ class _Parser:
         if token.kind == "text":
             return _unquoted(self._take())
         if token.kind == "word" and token.text.endswith(":"):
-            self._refuse(f"a name that does not end in `:` (quote it if you mean one: \"{token.text}\")")
+            self._refuse(f"a name that does not end in `:` (put it in quotes if you mean one: \"{token.text}\")")
         if token.kind == "word" and token.word not in WORDS:
             return self._take().text
         if token.kind == "word":
-            self._refuse(f"the name of an attribute (quote it if you mean one: \"{token.text}\")")
+            self._refuse(f"the name of an attribute (put it in quotes if you mean one: \"{token.text}\")")
         self._refuse("the name of an attribute" + ("" if self._at else ", or `*` for all events"))
 
     def _choices(self) -> list[Value]:
         if self._peek().word != "[":
-            self._refuse("`[`: write the values as in [1, 2]")
+            self._refuse("`[`, as in [1, 2]")
         self._take()
         values = [self._value()]
         while self._peek().word == ",":
@@ -170,7 +170,7 @@ class _Parser:
             return _bytes(self._take())
         if token.word in ("true", "false"):
             return self._take().word == "true"
-        hint = f" (text goes in quotes: \"{token.text}\")" if token.kind == "word" else ""
+        hint = f" (put text in quotes: \"{token.text}\")" if token.kind == "word" else ""
         self._refuse(f"a value: \"text\", a number, true, false or 0x...{hint}")
 
     def _peek(self) -> Token:
@@ -186,7 +186,7 @@ class _Parser:
 
     def _refuse(self, wanted: str) -> NoReturn:
         token = self._peek()
-        found = "the text ends" if token.kind == "end" else f"found `{token.text[:40]}`"
+        found = "found the end" if token.kind == "end" else f"found `{token.text[:40]}`"
         cure = _HINTS.get(token.word) or f"expected {wanted}"
         raise _Unread(f"column {token.column}: {found}", cure)
 
@@ -198,11 +198,11 @@ def _unquoted(token: Token) -> str:
         if letter is not None:
             if letter not in ESCAPES:
                 known = r"\" \' \\ \n \r \t \uXXXX"
-                raise FilterError(f"{where}: `\\{letter}` is no escape; known are {known}")
+                raise FilterError(f"{where}: found `\\{letter}`, which is not an escape; use {known}")
             return ESCAPES[letter]
         code = int(short or long, 16)
         if code > 0x10FFFF or 0xD800 <= code < 0xE000:
-            raise FilterError(f"{where}: `{escape.group()}` is no character")
+            raise FilterError(f"{where}: found `{escape.group()}`, which is not a character; expected a code point outside D800 to DFFF, up to 10FFFF")
         return chr(code)
 
     return _ESCAPE.sub(plain, token.text[1:-1])
@@ -210,16 +210,16 @@ def _unquoted(token: Token) -> str:
 
 def _number(token: Token) -> int | float:
     if len(token.text) > 400:
-        raise FilterError(f"column {token.column}: a number of {len(token.text)} characters; shorten it")
+        raise FilterError(f"column {token.column}: found a number of {len(token.text)} characters; expected at most 400")
     try:
         return int(token.text)
     except ValueError:
         value = float(token.text)
     if value == 0.0 and re.search("[1-9]", re.split("[eE]", token.text)[0]):
-        raise FilterError(f"column {token.column}: `{token.text[:40]}` is so near to 0 that a number cannot tell it from 0; write 0")
+        raise FilterError(f"column {token.column}: found `{token.text[:40]}`, which is too close to 0 to tell apart; write 0")
     if beyond_doubles(token.text):
-        raise FilterError(f"column {token.column}: `{token.text[:40]}` has more digits than a number holds; write {value!r}, which it "
-                          "would be")
+        raise FilterError(f"column {token.column}: found `{token.text[:40]}`, which has more digits than a number can hold; write {value!r}, "
+                          "its nearest value")
     return value
 
 
@@ -227,5 +227,5 @@ def _bytes(token: Token) -> bytes:
     try:
         return bytes.fromhex(token.text[2:])
     except ValueError:
-        raise FilterError(f"column {token.column}: `{token.text[:40]}` is no bytes; "
+        raise FilterError(f"column {token.column}: found `{token.text[:40]}`, which is not bytes; "
                           "write pairs of hex digits, as in 0xdeadbeef") from None

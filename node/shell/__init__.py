@@ -1,4 +1,4 @@
-"""What surrounds a node on a real host, besides its timers: its radio, its files, its boot epoch."""
+"""What a node needs on a real host besides timers: its radio, its files, its boot epoch."""
 from __future__ import annotations
 
 import contextlib
@@ -6,10 +6,10 @@ import sys
 
 
 class DaemonError(Exception):
-    """The daemon cannot start or go on; the text says why and what would do, in one sentence."""
+    """The daemon cannot start or continue; the text says why and what to do, in one sentence."""
 
 
 def say(text: str) -> None:
-    """A line for the people at the node. Where it cannot be written, on a full disk for instance, the node goes on."""
+    """Print a line for people at the node. If it cannot be written, as on a full disk, the node continues."""
     with contextlib.suppress(OSError):
         print(f"roamcast: {text}", file=sys.stderr, flush=True)

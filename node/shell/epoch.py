@@ -1,4 +1,4 @@
-"""The boot epoch of a node: it lives in a state file and grows at every start, with or without a clock."""
+"""The boot epoch of a node: a state file stores it, and it grows at every start, with or without a clock."""
 from __future__ import annotations
 
 import json
@@ -13,7 +13,7 @@ BORN = 1_672_531_200  # unix time: 2023; no clock that is right says less
 
 
 def default_state(node: NodeId) -> Path:
-    """Where a node's epoch is kept when nothing else is said."""
+    """The default path of a node's state file."""
     if os.geteuid() == 0:
         folder = Path("/var/lib/roamcast")
     else:
@@ -22,10 +22,10 @@ def default_state(node: NodeId) -> Path:
 
 
 def next_epoch(path: Path, node: NodeId) -> Epoch:
-    """Begin a new life: one more than the last one's epoch, and on disk before it is used.
+    """Begin a new life: the last epoch plus one, on disk before it is used. Raises DaemonError.
 
-    Where there was no life, or its memory is gone, the clock gives the first, so that a node whose card
-    was wiped still comes back with a higher epoch; where there is no clock either, it is 1.
+    Without a state file, the clock gives the epoch, so that a node whose card was wiped still returns
+    with a higher one. Without a plausible clock either, it is 1.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -33,10 +33,10 @@ def next_epoch(path: Path, node: NodeId) -> Epoch:
         clock = int(time.time())
         epoch = max(last + 1, clock if last == 0 and clock < 2**32 - 2**20 else 1)
         if last == 0 and epoch < BORN:
-            say(f"{path}: there is none yet, and the clock cannot be believed: this life begins with epoch {epoch}; had "
-                "this node a life before, others take this one for older")
+            say(f"{path}: not found, and the clock is wrong: this life has epoch {epoch}; if this node ran before, other "
+                "nodes will consider this life older; set the clock and start again")
         if epoch >= 2**32:
-            raise DaemonError(f"{path}: epoch {last} is the last there is; give the node another id")
+            raise DaemonError(f"{path}: epoch {last} is the largest possible; give the node another id")
         scratch = path.with_name(path.name + ".new")
         with scratch.open("w") as file:
             json.dump({"node": node, "epoch": epoch}, file)
@@ -49,8 +49,8 @@ def next_epoch(path: Path, node: NodeId) -> Epoch:
         finally:
             os.close(folder)
     except OSError as error:
-        raise DaemonError(f"{path}: the boot epoch cannot be kept ({error.strerror}); "
-                          "choose another path for --state") from None
+        raise DaemonError(f"{path}: cannot store the boot epoch ({error.strerror}); "
+                          "give another path for --state") from None
     return epoch
 
 
@@ -65,10 +65,10 @@ def _last_epoch(path: Path, node: NodeId) -> Epoch:
         if not (type(epoch) is int and 0 < epoch < 2**32):
             raise ValueError
     except (ValueError, TypeError, KeyError):
-        raise DaemonError(f"{path}: not the state of a node; remove it if it may be forgotten "
+        raise DaemonError(f"{path}: not a node's state; remove it if you do not need it "
                           "(the clock then gives the next epoch)") from None
     if owner != node:
-        raise DaemonError(f"{path}: the state of node {owner}, not of {node}; choose another path for --state")
+        raise DaemonError(f"{path}: found the state of node {owner}, not of {node}; give another path for --state")
     if more:
-        say(f"{path}: found {', '.join(more)[:60]} beside node and epoch; nothing else is read, and it goes with this start")
+        say(f"{path}: found {', '.join(more)[:60]} besides node and epoch; it is ignored, and removed by this start")
     return epoch

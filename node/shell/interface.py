@@ -1,6 +1,6 @@
-"""The interface of a node's radio: which it is, what it looks like now, and a bell that rings when that changes.
+"""The interface of a node's radio: which one it is, its current state, and a bell that rings when that changes.
 
-The kernel says over rtnetlink that links or addresses changed; what they are then is looked up by name, because
+The kernel reports over rtnetlink that links or addresses changed. Their new state is looked up by name, because
 a device that vanished and returned is another one with the old name.
 """
 from __future__ import annotations
@@ -29,7 +29,7 @@ SETTLE = 0.05  # s in which several bells are one
 
 
 class Look(NamedTuple):
-    """An interface as it is: the number that the kernel gave it, whether it can carry frames, its address and broadcast address."""
+    """The state of an interface: its number in the kernel, whether it can carry frames, its address and broadcast address."""
 
     number: int
     up: bool
@@ -38,7 +38,7 @@ class Look(NamedTuple):
 
 
 def look(name: str, family: str) -> Look | None:
-    """The interface of this name now; None when there is none. `family`: ipv4 or ipv6."""
+    """The current state of an interface, or None if it does not exist. `family`: ipv4 or ipv6."""
     try:
         index = socket.if_nametoindex(name)
         flags = struct.unpack_from("H", _asked(name, SIOCGIFFLAGS), 16)[0]
@@ -51,7 +51,7 @@ def look(name: str, family: str) -> Look | None:
 
 
 def named(interface: str | None, address: str | None) -> str:
-    """The name of the interface that is meant, by its name or by its IPv4 address. Raises DaemonError."""
+    """The name of an interface that is given by its name or by its IPv4 address. Raises DaemonError."""
     names = [name for _, name in socket.if_nameindex()]
     if interface is not None:
         if interface in names:
@@ -60,11 +60,11 @@ def named(interface: str | None, address: str | None) -> str:
     for name in names:
         if _ipv4(name, SIOCGIFADDR) == address:
             return name
-    raise DaemonError(f"no interface has the address {address}; `ip address` shows what there is")
+    raise DaemonError(f"found no interface with the address {address}; `ip address` lists all addresses")
 
 
 def managed(name: str) -> bool:
-    """Whether it is a radio that talks to an access point only."""
+    """Whether the interface is a radio that talks only to an access point."""
     try:
         return bool(struct.unpack_from("I", _asked(name, SIOCGIWMODE), 16)[0] == MANAGED)
     except OSError:
@@ -97,7 +97,7 @@ def _link_local(name: str) -> str | None:
 
 
 class Bell:
-    """Rings when the kernel says that links or addresses changed, and now and then without."""
+    """Rings when the kernel reports changed links or addresses, and otherwise from time to time."""
 
     def __init__(self) -> None:
         self._socket: socket.socket | None = None
@@ -107,7 +107,7 @@ class Bell:
             self._socket.bind((0, LINKS | IPV4 | IPV6))
 
     async def rings(self) -> None:
-        """Until the next time."""
+        """Wait until the bell rings."""
         if self._socket is None:
             await trio.sleep(POLL / 5)
             return

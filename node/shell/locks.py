@@ -1,7 +1,7 @@
-"""Files that belong to one process while it runs: a lock file beside each.
+"""Files that belong to one process while it runs: a lock file next to each.
 
-Two nodes that write one file of records, or count one boot epoch, ruin both lives. The lock (flock) ends with its
-process, however that ends. A lock file that was left behind holds nobody up.
+Two nodes that write the same records, or use the same boot epoch, ruin both lives. The lock (flock) ends with its
+process, however that ends. A lock file that was left behind blocks nobody.
 """
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ LOCK = ".lock"  # behind the name of what is locked
 
 
 class Held(Exception):
-    """Somebody else has it."""
+    """Another process has the lock."""
 
 
 class Lock:
-    """What is at `path` is this process's until `release`. Raises Held, and OSError where there can be no lock file."""
+    """Locks `path` for this process until `release`. Raises Held, and OSError if the lock file cannot be created."""
 
     def __init__(self, path: Path) -> None:
         self._path = path.with_name(path.name + LOCK)

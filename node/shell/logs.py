@@ -1,15 +1,14 @@
 """The files of a node: its records and the journal of its inputs, within a disk budget, safe from power cuts.
 
-Records are written and synced to the disk every half second, a line of the journal is written at once and synced
-with them: what a power cut takes is at most the last second, as long as the disk syncs within half a second (it
-is said when it does not). What a program was told, that it published or what it received, is written before it is
-told (`flush`), so that a killed node loses none of it; on the disk it is when `synced` returns, and many who wait
-for that share one sync. Writing is done by the node itself, syncing by a thread: a slow card holds up nobody. A
-full disk loses lines, says so once, and stops nothing.
+Records are written and synced to disk every half second. A line of the journal is written at once and synced with
+them. So a power cut loses at most the last second, as long as the disk syncs within half a second; if it does not, the
+node says so. A publication or delivery is written (`flush`) before its program learns of it, so killing the node loses
+none; it is on disk when `synced` returns, and all who wait for that share one sync. The node writes, a thread syncs, so
+a slow card delays nobody. If the disk is full, lines are lost; the node says so once and continues.
 
-A full file of records becomes a piece `NAME.1`, `NAME.2`, ... and a new one begins, with a record `continued` and
-what still stands (this life, its subscriptions, links, neighbors), so that the oldest pieces can go. A journal
-cannot be cut within a life, or it would not replay: the pieces of earlier lives go first, and then it ends.
+A full file of records becomes a piece `NAME.1`, `NAME.2`, ... and a new file begins, with a record `continued` and the
+current state (this life, its subscriptions, links, neighbors), so that the oldest pieces can be deleted. A journal
+cannot be cut within a life, or it would not replay: pieces of earlier lives are deleted first, and then it ends.
 """
 from __future__ import annotations
 
@@ -46,13 +45,13 @@ def _escaped(name: str) -> str:
 
 
 def rotate(path: Path) -> Path:
-    """Make the file its newest piece, whose path is returned."""
+    """Make the file its newest piece and return that path."""
     before = pieces(path)
     return path.rename(path.with_name(f"{path.name}.{int(before[-1].suffix[1:]) + 1 if before else 1}"))
 
 
 def sync_folder(path: Path) -> None:
-    """A file that was made, renamed or removed in this folder stays so."""
+    """Sync a folder, so that created, renamed and removed files stay so."""
     folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)
@@ -61,8 +60,8 @@ def sync_folder(path: Path) -> None:
 
 
 def shrink(path: Path, budget: int, own: int) -> int:
-    """Remove the oldest pieces until they take no more than `budget` bytes with the file's `own`; the bytes then
-    taken."""
+    """Remove the oldest pieces until they fit `budget` bytes together with the file's `own`. Returns the bytes in
+    use."""
     old = pieces(path)
     sizes = [p.stat().st_size for p in old]
     taken = own + sum(sizes)
@@ -99,7 +98,7 @@ class Records:
                 self._file = path.open("ab+", buffering=0)
                 self._cut_torn_line()
             except OSError as error:
-                raise DaemonError(f"{path}: {error.strerror}; choose another path for --records") from None
+                raise DaemonError(f"{path}: {error.strerror}; give another path for --records") from None
 
     @property
     def _disk(self) -> FileIO:
@@ -112,8 +111,8 @@ class Records:
             self._waiting.append(json.dumps(line, separators=(",", ":"), ensure_ascii=False))
 
     def flush(self) -> bool:
-        """Hand what was appended to the operating system, which keeps it whatever becomes of this process. Whether all
-        of it was taken."""
+        """Write what was appended to the operating system, which keeps it even if this process is killed. Returns whether
+        all of it was written."""
         lines = self._waiting
         if not lines:
             return True
@@ -121,7 +120,7 @@ class Records:
         return self._write(lines)
 
     async def synced(self) -> bool:
-        """Until all that was appended before is on the disk; False when it is not, and will not be."""
+        """Wait until everything appended so far is on disk. Returns False if it will not be."""
         if not self.flush() or self._file is None:
             return False
         sync = self._next
@@ -146,7 +145,7 @@ class Records:
             self.flush()
 
     async def keep(self, wanted: bool = False) -> bool:
-        """Write, and sync in a thread where that is wanted; whether what was written is on the disk."""
+        """Write, and sync in a thread if `wanted`. Returns whether what was written is on disk."""
         self.flush()
         return wanted and await trio.to_thread.run_sync(self._sync_file)
 
@@ -171,7 +170,7 @@ class Records:
                 data = data[self._disk.write(data):]
         except OSError as error:
             if not self.lost:
-                say(f"{self._disk.name}: {error.strerror}; records are lost until that is mended")
+                say(f"{self._disk.name}: {error.strerror}; records are lost until this is fixed")
             self.lost += len(lines)
             with contextlib.suppress(OSError):  # no half a line before the next good one
                 self._disk.truncate(whole)
@@ -193,7 +192,7 @@ class Records:
 
 
 class FieldRecords(Records):
-    """Records of a node in the field: synced, rotated within `budget` bytes. `journal` is synced along."""
+    """Records of a node in the field: synced, and rotated within `budget` bytes. Also syncs `journal`."""
 
     def __init__(self, path: Path | None, node: NodeId, budget: int | None, journal: Journal | None) -> None:
         super().__init__(path, node)
@@ -237,7 +236,7 @@ class FieldRecords(Records):
         return False
 
     async def keep(self, wanted: bool = True) -> bool:
-        """Write, and sync in a thread, `wanted` or not; whether all that was written is on the disk."""
+        """Write, and sync in a thread, `wanted` or not. Returns whether all that was written is on disk."""
         self.flush()
         if self._synced and (self._journal is None or self._journal.synced):
             return self._sync or self._file is None
@@ -265,7 +264,7 @@ class FieldRecords(Records):
             self._journal.sync()
         if (took := time.monotonic() - began) > SLOW and not self._slow and self._file is not None:
             self._slow = True
-            say(f"the disk took {took:.1f} s to sync {self._path}: a power cut may cost as much more than "
+            say(f"the disk took {took:.1f} s to sync {self._path}: a power cut may lose that much more than "
                 "the last second")
             self._waiting.append(self._line("slow_sync", self._now, seconds=round(took, 3)))
         return worked
@@ -276,7 +275,7 @@ class FieldRecords(Records):
             os.fsync(self._disk.fileno())
         except OSError as error:
             self._sync = self._synced = False
-            say(f"{self._path}: cannot be synced ({error.strerror}); a power cut may cost more than the last "
+            say(f"{self._path}: cannot be synced ({error.strerror}); a power cut may lose more than the last "
                 "second")
         return self._sync
 
@@ -315,17 +314,17 @@ class FieldRecords(Records):
             self._no_more_pieces(error)
 
     def _no_more_pieces(self, error: OSError) -> None:
-        say(f"{self._path}: cannot be rotated ({error.strerror}); it grows beyond its part of the disk "
+        say(f"{self._path}: cannot be rotated ({error.strerror}); it will exceed its part of the disk "
             "budget")
         self._budget = None
 
 
 class Journal:
-    """The journal of one life, each line written at once. It ends at the first line that cannot be written or that
-    its budget has no room for: with a gap it would not replay."""
+    """The journal of one life; each line is written at once. It ends at the first line that cannot be written or
+    does not fit the budget, because with a gap it would not replay."""
 
     def __init__(self, path: Path, budget: int | None = None) -> None:
-        """Raises DaemonError when there can be none."""
+        """Raises DaemonError if it cannot be opened."""
         self._path, self._budget = path, budget
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -336,7 +335,7 @@ class Journal:
             with contextlib.suppress(OSError):
                 sync_folder(path.parent)
         except OSError as error:
-            raise DaemonError(f"{path}: {error.strerror}; choose another path for --journal") from None
+            raise DaemonError(f"{path}: {error.strerror}; give another path for --journal") from None
         self._taken = sum(p.stat().st_size for p in [*pieces(path), path] if p.is_file())
         self._written = 0
         self.synced = True
@@ -360,11 +359,11 @@ class Journal:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more is written."""
+        """Whether the journal has ended."""
         return self._file is None
 
     def sync(self) -> None:
-        """What was written is on the disk when this returns; called from a thread."""
+        """Sync what was written to disk; called from a thread."""
         file = self._file
         if file is not None and not self.synced:
             self.synced = True
@@ -378,5 +377,5 @@ class Journal:
             self._file = None
 
     def _end(self, why: str) -> None:
-        say(f"{self._path}: {why}; the journal ends here, the node runs on")
+        say(f"{self._path}: {why}; the journal ends here, the node continues")
         self.close()

@@ -1,7 +1,7 @@
 """A node's radio on a real host: one UDP socket on one interface, over IPv4 broadcast or IPv6 multicast.
 
-What cannot be sent is lost, as over any radio. The interface may go down, change its address, vanish and return:
-the radio follows it by its name.
+What cannot be sent is lost, as over any radio. If the interface goes down, changes its address, vanishes or
+returns, the radio follows it by name.
 """
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _HEADER = schema.header().layout
 
 class Ticking(Protocol):
     def tick(self) -> float:
-        """Time moves on, as before each input."""
+        """Advance time, as before each input."""
 
 
 class Receiver(Protocol):
     def datagram_received(self, datagram: bytes, /) -> None:
-        """What the radio heard."""
+        """Handle a datagram that the radio received."""
 
 
 class Radio:
@@ -85,7 +85,7 @@ class Radio:
             self._socket.sendto(datagram, (address, self._port, *self._scope))
         except OSError as error:  # a full queue, an interface that is down, a route that went
             if not self.unsent and not isinstance(error, BlockingIOError):
-                say(f"{self.interface}: cannot send to {address} ({error.strerror}); going on")
+                say(f"{self.interface}: cannot send to {address} ({error.strerror}); the node continues")
             self.unsent += 1
             self.refused += 1
             return False
@@ -93,15 +93,15 @@ class Radio:
 
     # ---- receiving ------------------------------------------------------------------------------
     async def wait(self) -> None:
-        """Until there is something to read, or the interface is another one."""
+        """Wait until there is something to read, or the interface has changed."""
         try:
             await trio.lowlevel.wait_readable(self._socket)
         except trio.ClosedResourceError:
             pass
 
     def read(self, port: Ticking, broker: Receiver) -> bool:
-        """Hand the datagrams that have come to the broker, but for the echoes of our own broadcasts. False after
-        an error that an earlier datagram met on its way, or when the interface went down."""
+        """Pass received datagrams to the broker, except echoes of our own broadcasts. Returns False after an error of an
+        earlier datagram, or if the interface went down."""
         for _ in range(BATCH):
             try:
                 datagram, (self._from, source_port, *_) = self._socket.recvfrom(RECEIVE)
@@ -118,7 +118,7 @@ class Radio:
         return True
 
     def learning(self, decode: Callable[[bytes, bytes], wire.Datagram]) -> Callable[[bytes, bytes], wire.Datagram]:
-        """`decode`, which then notes where the sender of a sound datagram is; a replayed one moves nobody."""
+        """Wrap `decode` to remember the address of a valid datagram's sender; a replayed datagram changes nothing."""
 
         def noting(datagram: bytes, secret: bytes) -> wire.Datagram:
             decoded = decode(datagram, secret)
@@ -137,20 +137,20 @@ class Radio:
 
     # ---- the interface --------------------------------------------------------------------------
     def describe(self) -> str:
-        """Where this node is, for people."""
+        """Describe this node's interface and addresses for people."""
         to = f"broadcast {self.broadcast_address}" if self._family == "ipv4" else "to all on the link"
         return f"{self.interface} ({self.address}, {to}, UDP port {self._port})"
 
     def warn(self) -> None:
-        """What people should know about the interface, though the node can go on."""
+        """Tell people if the interface is in a mode in which the node hears no neighbors."""
         if managed(self.interface):
-            say(f"{self.interface} is in managed mode: it hears what an access point passes on, and no "
+            say(f"{self.interface} is in managed mode, so it hears only what an access point forwards, and no "
                 "neighbor directly; "
-                f"`roamcast radio up {self.interface} --ibss NAME --channel N` puts it into ad hoc mode")
+                f"use `roamcast radio up {self.interface} --ibss NAME --channel N` for ad hoc mode")
 
     async def follow(self, tick: Callable[[], object]) -> None:
-        """Go with the interface when it goes down, changes its address, vanishes and returns. `tick()` is called
-        before what is recorded of it."""
+        """Follow the interface when it goes down, changes its address, vanishes or returns. `tick()` is called before each
+        record of that."""
         bell = Bell()
         try:
             self._tell(self._seen, tick)
@@ -166,12 +166,12 @@ class Radio:
         before, self._seen = self._seen, now
         name = self.interface
         if now is None:
-            say(f"{name} is gone; the node runs on and uses it again when it returns")
+            say(f"{name} has vanished; the node continues and uses it again when it returns")
         elif before is None or now.number != before.number:
             try:
                 fresh = self._open()
             except DaemonError as error:
-                say(f"{error}; tried again later")
+                say(f"{error}; trying again later")
                 self._seen = before
                 return
             trio.lowlevel.notify_closing(self._socket)
@@ -180,11 +180,11 @@ class Radio:
             say(f"{name} is back" + (f" with the address {now.address}" if now.address else ""))
             self.warn()
         elif now.up != before.up:
-            say(f"{name} is {'up again' if now.up else 'down; the node runs on and waits for it'}")
+            say(f"{name} is {'up again' if now.up else 'down; the node continues and waits for it'}")
         elif now.address is not None:
             say(f"{name} now has the address {now.address}")
         else:
-            say(f"{name} has no {_NAMES[self._family]} address any more; the node waits for one")
+            say(f"{name} has no {_NAMES[self._family]} address any more; the node continues and waits for one")
         self._take(now)
         self._tell(now, tick)
 
@@ -209,8 +209,8 @@ class Radio:
             example = "10.77.0.1/24 brd +" if self._family == "ipv4" else "fe80::77:1/64"
             raise DaemonError(f"interface {name} has no {_NAMES[self._family]} address; give it one, for "
                               "example "
-                              f"`ip address add {example} dev {name}`, or `ip link set {name} up` where it "
-                              "gets one itself")
+                              f"`ip address add {example} dev {name}`, or use `ip link set {name} up` if it "
+                              "then gets one itself")
         if seen.broadcast is None and self._broadcast is None:
             # the kernel takes none for a loopback, and says nothing
             cure = ("give --broadcast 127.255.255.255" if seen.address.startswith("127.") else
@@ -235,8 +235,8 @@ class Radio:
         except OSError as error:
             opened.close()
             if error.errno == errno.EADDRINUSE:
-                raise DaemonError(f"UDP port {self._port} is in use on {self.interface}, by another node "
-                                  "perhaps; stop it or choose another --port") from None
+                raise DaemonError(f"UDP port {self._port} is in use on {self.interface}, perhaps by another node; "
+                                  "stop that, or give another --port") from None
             raise DaemonError(f"UDP port {self._port} on {self.interface}: {error.strerror}") from None
         return opened
 

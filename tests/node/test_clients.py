@@ -84,10 +84,10 @@ def test_sequences_count_the_events_of_a_node_not_of_a_client():
     (lambda c: c.publish("x", {}), "'x' is not attached"),
     (lambda c: c.subscribe("x", "*"), "'x' is not attached"),
     (lambda c: c.detach("x"), "'x' is not attached"),
-    (lambda c: c.attach("c", print), "'c' is attached already"),
+    (lambda c: c.attach("c", print), "'c' is already attached"),
     (lambda c: c.attach("", print), "1 to 64 characters"),
     (lambda c: c.attach("n" * 65, print), "1 to 64 characters"),
-    (lambda c: c.publish("c", {}, bytes(MAX_PAYLOAD + 1)), "payload of 32769 bytes"),
+    (lambda c: c.publish("c", {}, bytes(MAX_PAYLOAD + 1)), "payload: found 32769 bytes"),
 ])
 def test_what_cannot_be_done_is_a_sentence(ask, found):
     core = alone()

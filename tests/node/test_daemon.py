@@ -241,11 +241,11 @@ def test_starts_that_cannot_be_are_one_sentence(three, tmp_path):
     a.ready()
     b.namespace = a.namespace
     assert "UDP port 4710 is in use on radio" in b.fails()
-    assert "a node answers here already" in b.fails("--port", "4711", "--control", str(a.socket))
+    assert "a node already listens here" in b.fails("--port", "4711", "--control", str(a.socket))
     assert "there is no interface wlan9" in subprocess_fails(b, "wlan9")
     (tmp_path / "file").touch()
     assert "is no socket" in b.fails("--port", "4711", "--control", str(tmp_path / "file"))
-    assert "cannot be kept" in b.fails("--port", "4711", "--state", str(tmp_path / "file/state"))
+    assert "cannot store the boot epoch" in b.fails("--port", "4711", "--state", str(tmp_path / "file/state"))
     assert "did you mean hello_losses" in b.fails("--config", config(tmp_path, "hello_loses = 3"))
     assert "node.ack_delay: found 11; it takes a number from 0 to 10" in b.fails(
         "--config", config(tmp_path, "ack_delay = 11"))
@@ -292,10 +292,10 @@ def test_the_epoch_grows_at_every_start_with_and_without_a_clock(tmp_path, monke
     with pytest.raises(DaemonError, match="the state of node 3"):
         next_epoch(state, 4)
     state.write_text('{"node": 3, "epoch": 7, "secret": "x", "Epoch": 9}')
-    assert next_epoch(state, 3) == 8 and "found Epoch, secret beside node and epoch" in capsys.readouterr().err
+    assert next_epoch(state, 3) == 8 and "found Epoch, secret besides node and epoch" in capsys.readouterr().err
     assert next_epoch(state, 3) == 9 and not capsys.readouterr().err
     state.write_text('{"node": 3, "epoch": "x"}')
-    with pytest.raises(DaemonError, match="not the state of a node"):
+    with pytest.raises(DaemonError, match="not a node's state"):
         next_epoch(state, 3)
 
 
@@ -340,7 +340,7 @@ def test_what_the_people_at_the_node_must_mend_is_said_to_them(capsys):
 
 
 def test_a_client_without_a_node_says_what_would_do(tmp_path):
-    with pytest.raises(ClientError, match="no node answers here"):
+    with pytest.raises(ClientError, match="no node listens here"):
         Client(tmp_path / "nobody.sock")
 
 

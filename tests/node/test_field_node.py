@@ -67,7 +67,7 @@ def test_a_device_that_vanishes_and_returns_is_taken_up_again(three):
         ip("-4", "address", "flush", "dev", "radio", at=b.namespace)
         ip("address", "add", "10.77.0.2/24", "brd", "+", "dev", "radio", at=b.namespace)
     said = b.end()
-    assert "radio is gone; the node runs on" in said and "radio is back" in said
+    assert "radio has vanished; the node continues" in said and "radio is back" in said
     states = [(r["name"], r["state"]) for r in b.kinds("interface")]
     assert states[:2] == [("radio", "up"), ("radio", "gone")]
 

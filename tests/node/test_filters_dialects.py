@@ -26,14 +26,14 @@ TRANSLATED = {
     "kind = TEMP and size is 'big'": 'size = "big"', "name =~ 'p'": 'name contains "p"',
 }
 NAMED = {
-    "#": "topic of MQTT; here `*` matches every event", "$.kind == 'temp'": "`kind = ...`", "$['kind'] = 'temp'": "`kind = ...`",
+    "#": "MQTT topic; write `*` to match every event", "$.kind == 'temp'": "`kind = ...`", "$['kind'] = 'temp'": "`kind = ...`",
     "/event/kind = 'temp'": "`kind = ...`", "//kind": "`kind = ...`", "@kind = 'temp'": "`kind = ...`",
     "note = 'it''s'": "\"it's\"", "name LIKE 'a_b%'": "there are no patterns", "name NOT LIKE 'x%'": "there is no `not`",
     "a not in (1,2)": "there is no `not in`", "a IS NULL": "there is no null", "a = null": "there is no null",
-    "a = 1 && b = 2": "write `and`", "a = 1 & b = 2": "joined with `and`", "a = 1, b = 2": "joined with `and`",
-    "a = 1; b = 2": "joined with `and`", "a = 1 || b = 2": "subscribe once for each", "a = 1 | b = 2": "subscribe once for each",
+    "a = 1 && b = 2": "write `and`", "a = 1 & b = 2": "join constraints with `and`", "a = 1, b = 2": "join constraints with `and`",
+    "a = 1; b = 2": "join constraints with `and`", "a = 1 || b = 2": "subscribe once for each", "a = 1 | b = 2": "subscribe once for each",
     "a = 1 or b = 2": "subscribe once for each", "a == 1": "write `=`", "a <> 1": "write `!=`", "!a": "write `!=`",
-    '{"kind": "temp"}': "this is JSON", "SELECT * FROM events": "query of SQL", "WHERE a = 1": "leave out the word",
+    '{"kind": "temp"}': "this is JSON", "SELECT * FROM events": "an SQL query", "WHERE a = 1": "leave out the word",
     "a exists and": "expected the name of an attribute", "a exists b": "expected `and` or the end",
     "kind = “temp”": "typographic quotes", "name matches /p.*/": "there are no patterns", "(a = 1)": "no parentheses",
 }

@@ -85,12 +85,12 @@ def test_what_matches(text, matches):
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("", "column 1: the text ends; expected the name of an attribute, or `*` for all events"),
+        ("", "column 1: found the end; expected the name of an attribute, or `*` for all events"),
         ("a == 3", "column 3: found `==`; write `=`"),
         ("a <> 3", "column 3: found `<>`; write `!=`"),
         (
             "a = 1 or b = 2",
-            "column 7: found `or`; a filter is a conjunction: subscribe once for each alternative",
+            "column 7: found `or`; there is no `or`: subscribe once for each alternative",
         ),
         ("a = 1 && b = 2", "column 7: found `&&`; write `and`"),
         ("not a = 1", "column 1: found `not`; there is no `not`: write `a != 1`"),
@@ -99,42 +99,42 @@ def test_what_matches(text, matches):
             "a = te",
             (
                 'column 5: found `te`; expected a value: "text", a number, true, false or 0x... '
-                '(text goes in quotes: "te")'
+                '(put text in quotes: "te")'
             ),
         ),
-        ("a =", 'column 4: the text ends; expected a value: "text", a number, true, false or 0x...'),
+        ("a =", 'column 4: found the end; expected a value: "text", a number, true, false or 0x...'),
         (
             "a",
-            "column 2: the text ends; expected one of = != < <= > >= prefix suffix contains exists in",
+            "column 2: found the end; expected one of = != < <= > >= prefix suffix contains exists in",
         ),
         ("a = 3 b = 4", "column 7: found `b`; expected `and` or the end"),
-        ("* and a = 3", "column 3: found `and`; expected nothing: `*` stands alone"),
-        ("a in 3", "column 6: found `3`; expected `[`: write the values as in [1, 2]"),
+        ("* and a = 3", "column 3: found `and`; expected the end, because `*` is a whole filter"),
+        ("a in 3", "column 6: found `3`; expected `[`, as in [1, 2]"),
         ("a in [1 2]", "column 9: found `2`; expected `,` or `]`"),
         ("a in []", 'column 7: found `]`; expected a value: "text", a number, true, false or 0x...'),
         (
             "in = 3",
-            'column 1: found `in`; expected the name of an attribute (quote it if you mean one: "in")',
+            'column 1: found `in`; expected the name of an attribute (put it in quotes if you mean one: "in")',
         ),
-        ('b = 1 and a = "x', 'column 15: this text has no closing "; write " at its end'),
-        ("a = 0xabc", "column 5: `0xabc` is no bytes; write pairs of hex digits, as in 0xdeadbeef"),
+        ('b = 1 and a = "x', 'column 15: found a text without a closing "; write " at its end'),
+        ("a = 0xabc", "column 5: found `0xabc`, which is not bytes; write pairs of hex digits, as in 0xdeadbeef"),
         (
             "a = ü",
-            "column 5: `ü` is no name, operator or value; names of unusual letters and text go in quotes",
+            "column 5: found `ü`, which is not a name, operator or value; put text, and names with unusual letters, in quotes",
         ),
         (
             "a = 3x",
-            "column 5: `3x` is no name, operator or value; names of unusual letters and text go in quotes",
+            "column 5: found `3x`, which is not a name, operator or value; put text, and names with unusual letters, in quotes",
         ),
-        (r'a = "\q"', r"""column 6: `\q` is no escape; known are \" \' \\ \n \r \t \uXXXX"""),
-        (r'a = "\ud800"', r"column 6: `\ud800` is no character"),
-        ("b = 1 and a > true", "column 11: true and false have no order; `>` takes a number, text or bytes"),
-        ("a prefix 3", "column 1: `prefix` takes text or bytes, not 3"),
-        ("a > 1e-400", "column 5: `1e-400` is so near to 0 that a number cannot tell it from 0; write 0"),
+        (r'a = "\q"', r"""column 6: found `\q`, which is not an escape; use \" \' \\ \n \r \t \uXXXX"""),
+        (r'a = "\ud800"', r"column 6: found `\ud800`, which is not a character; expected a code point outside D800 to DFFF, up to 10FFFF"),
+        ("b = 1 and a > true", "column 11: found true or false for `>`; expected a number, text or bytes"),
+        ("a prefix 3", "column 1: found 3 for `prefix`; expected text or bytes"),
+        ("a > 1e-400", "column 5: found `1e-400`, which is too close to 0 to tell apart; write 0"),
         ("a = 9007199254740993.0",
-         "column 5: `9007199254740993.0` has more digits than a number holds; write 9007199254740992.0, which it would be"),
-        ("a = 1e999", "column 1: a number is finite, not inf"),
-        ("a = 9007199254740993", "column 1: an integer lies within -2**53 and 2**53"),
+         "column 5: found `9007199254740993.0`, which has more digits than a number can hold; write 9007199254740992.0, its nearest value"),
+        ("a = 1e999", "column 1: found inf; expected a finite number"),
+        ("a = 9007199254740993", "column 1: found an integer out of range; expected -2**53 to 2**53"),
     ],
 )
 def test_errors_name_the_column_and_the_cure(text, error):
@@ -292,9 +292,9 @@ def test_a_wire_form_that_is_not_ours_is_refused(wire):
 def test_bounds_of_filters():
     assert Filter.from_wire([["x", "in", *range(24), *range(24, 32)]])
     assert len(Filter([Constraint("x", "=", ("x" * 1024,))]).constraints) == 1
-    with pytest.raises(FilterError, match="at most 16 constraints, not 17"):
+    with pytest.raises(FilterError, match="found 17 constraints in a filter; expected at most 16"):
         Filter(Constraint(f"x{i}", "exists") for i in range(17))
-    with pytest.raises(FilterError, match=f"at most {MAX_FILTER} bytes"):
+    with pytest.raises(FilterError, match=f"expected at most {MAX_FILTER}"):
         Filter(Constraint(f"x{i}", "=", ("v" * 1000,)) for i in range(5))
 
 

@@ -156,7 +156,7 @@ def test_where_no_record_can_be_kept_it_is_said(node):
     node.ready()
     with Client(node.socket) as client:
         client.publish({"kind": "a"})
-        with pytest.raises(ClientError, match="keeps no records that could be synced"):
+        with pytest.raises(ClientError, match="keeps no records to sync"):
             client.publish({"kind": "a"}, synced=True)
     node.end()
     node.start("--records", "/dev/full", records=False)
@@ -164,7 +164,7 @@ def test_where_no_record_can_be_kept_it_is_said(node):
     with Client(node.socket) as client:
         client.publish({"kind": "a"})
         assert client.unrecorded == 1
-        with pytest.raises(ClientError, match=r"event 1\.\d+\.2 is published, but its record is not on the disk"):
+        with pytest.raises(ClientError, match=r"event 1\.\d+\.2 is published, but its record is not on disk"):
             client.publish({"kind": "a"}, synced=True)
     done = roamcast("pub", "--control", node.socket, "kind=a")
     assert done.returncode == 0 and "the node could not record it" in done.stderr
@@ -308,7 +308,7 @@ def test_who_finds_no_room_is_told_so(node):
     node.start()
     node.ready()
     idle = [Client(node.socket) for _ in range(control.MAX_OF_ONE)]
-    with pytest.raises(ClientError, match=f"serves {control.MAX_OF_ONE} connections of one process; close those"):
+    with pytest.raises(ClientError, match=f"allows {control.MAX_OF_ONE} connections per process; close those"):
         Client(node.socket)
     done = roamcast("pub", "--control", node.socket, "kind=a")
     assert done.returncode == 0, done.stderr  # another process has room
@@ -317,7 +317,7 @@ def test_who_finds_no_room_is_told_so(node):
                           stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout.readline() == "1\n"
         done = roamcast("pub", "--control", node.socket, "kind=a")
-        assert done.returncode == 2 and f"serves {control.MAX_CONNECTIONS} connections of programs" in done.stderr
+        assert done.returncode == 2 and f"allows {control.MAX_CONNECTIONS} connections, and all" in done.stderr
         assert done.stderr.count("\n") == 1
         other.stdin.write("\n")
     for client in idle:
@@ -362,7 +362,7 @@ def test_two_nodes_that_start_at_once_over_a_dead_socket_are_one(nodes, tmp_path
             one.start()
         until(lambda: any(one.process.poll() is not None for one in two), "both believe that the socket is theirs")
         (lost,), (kept,) = ([one for one in two if (one.process.poll() is None) == alive] for alive in (False, True))
-        assert lost.process.returncode == 2 and "a node answers here already" in lost.said.read_text()
+        assert lost.process.returncode == 2 and "a node already listens here" in lost.said.read_text()
         def answering() -> int | None:
             try:
                 with Client(where) as client:
