@@ -104,6 +104,8 @@ def read(path: Path, dimensions: int | None = None) -> Movement:
         if parameters.nodes is None and all(len(row) % width == 0 for row in lines.rows):
             _refuse_tables(path, lines, parameters)
         trajectories = _nodes(path, lines, width)
+        if not lines.misnamed:
+            notes += comments.labels(lines.comments, lines.numbers)
         notes += [*comments.doubts(lines.comments, width), *(marks.heights(trajectories) if width == 4 else ())]
         if parameters.nodes is None:
             notes += _blank(lines)

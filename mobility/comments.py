@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 MOST = 100  # comments of a file that are looked at
 _LONGEST = 200  # characters
+_SEVERAL = 3  # hosts, from which on comments before each are no accident
 _READ = ("t", "x", "y", "z")
 # a word for a column -> what it is
 _COLUMNS = {
@@ -34,6 +35,21 @@ def doubts(comments: Sequence[tuple[int, str]], width: int, status: bool = False
             yield (f"its comment in line {number} names columns {', '.join(words)}: they are read as "
                    f"{', '.join([*_READ[:width - status], *['status'] * status])} all the same; reorder the columns if that is wrong")
             return
+
+
+def labels(comments: Sequence[tuple[int, str]], hosts: Sequence[int]) -> Iterator[str]:
+    """Comments before each host that could be its name, `# ann`, unless they number hosts as they are numbered here.
+
+    `hosts`: the lines of the hosts.
+    """
+    texts = {number: text.strip("# \t\r:") for number, text in comments}
+    before = [texts.get(line - 1, "") for line in hosts[:MOST]]
+    if len(before) < _SEVERAL or not all(before) or len(set(before)) < len(before):
+        return
+    numbers = [re.findall(r"\d+", text)[-1:] for text in before]
+    if numbers != [[str(host)] for host in range(len(before))]:
+        yield (f"a comment stands before each host, as its name could (line {hosts[0] - 1}): it is not read, and hosts are called 0, 1, 2, .. in "
+               "the order of their lines")
 
 
 def _columns(text: str) -> list[str]:

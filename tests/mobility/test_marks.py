@@ -112,3 +112,11 @@ def test_the_columns_of_disaster_area_are_its_own(tmp_path):
     rows = "0\n1\n1\n0\n9\n5\n5\n0\n"
     assert not any("names columns" in note for note in _notes(tmp_path, "# t x y status\n" + rows))
     assert any("names columns t, x, y, z: they are read as t, x, y, status" in note for note in _notes(tmp_path, "# t x y z\n" + rows))
+
+
+@pytest.mark.parametrize(("labels", "told"), [
+    (["ann", "bob", "eve", "joe"], True), (["12", "13", "14", "15"], True), (["user_7", "user_3", "user_1", "user_0"], True), (["car 1:", "car 2:", "car 3:", "car 4:"], True),
+    (["car 0", "car 1", "car 2", "car 3"], False), (["0", "1", "2", "3"], False), (["walker", "walker", "walker", "walker"], False), (["ann", "", "eve", "joe"], False)])
+def test_comments_that_could_be_names_of_hosts_are_told(tmp_path, labels, told):
+    text = "".join(f"# {label}\n{_text([walk])}" for label, walk in zip(labels, _walks()))
+    assert any("a comment stands before each host, as its name could (line 1)" in note for note in _notes(tmp_path, text)) == told
