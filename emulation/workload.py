@@ -16,9 +16,9 @@ from typing import Any, Protocol
 from emulation import chance
 from emulation.scheduler import Scheduler
 from node import wire
+from node.event import size_of
 from node.filters import Filter, FilterError, never, parse
 from node.filters.language import check_attributes
-from node.recovery.cache import size_of
 from topologies import Scenario
 from topologies.notes import few
 from topologies.problems import one_line

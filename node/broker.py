@@ -89,6 +89,7 @@ class Broker:
     def start(self) -> None:
         """Begin this life: beacons, the tree. A broker starts once; a new life is a new broker."""
         self.station.start()
+        self.routing.start()
         self.neighbors.start()
         self.tree.start()
         self.station.traffic.start()
@@ -210,6 +211,8 @@ class Broker:
                  path: Route | None, role: str) -> None:
         self.env.record("link_replaced", rid=str(rid), lost=str(lost), new=str(new),
                         path=None if path is None else list(path), role=role)
+        if role in reconcile.NEW_ENDS:
+            self.routing.replaces(new)
         self.reconciler.replaced(rid, lost, new, path, role)
 
     def abandoned(self, rid: LinkId) -> None:
@@ -221,20 +224,14 @@ class Broker:
         self.routing.tree_changed()
 
     # ---- what the routing and a recovery deliver ---------------------------------------------------------
-    def deliver(self, client: str, event: AnyEvent) -> None:
+    def deliver(self, client: str, event: AnyEvent, born: float | None = None) -> bool:
         session = self.sessions.hops.get(client)
-        if session is None:
-            self.clients.deliver(client, plain(event))
-        else:
-            session.deliver(plain(event))
+        if session is not None:
+            return session.deliver(plain(event), born)
+        if born is not None and not self.clients.wanted_at(client, event.attributes, born):
+            return False
+        self.clients.deliver(client, plain(event), recovered=born is not None)
+        return True
 
-    def deliver_recovered(self, event: AnyEvent) -> int:
-        """To the local clients that want this event and wanted it when it was published; how many."""
-        late = plain(event)
-        wanting = self.routing.table.match(event.attributes)[1]
-        sessions = [self.sessions.hops[hop] for hop in wanting if hop in self.sessions.hops]
-        clients = [client for client in wanting
-                   if client not in self.sessions.hops and self.clients.wanted_at(client, late)]
-        for client in clients:
-            self.clients.deliver(client, late, recovered=True)
-        return len(clients) + sum(session.deliver(late, late=True) for session in sessions)
+    def deliver_recovered(self, event: AnyEvent, born: float) -> int:
+        return sum(self.deliver(client, event, born) for client in self.routing.table.match(event.attributes)[1])

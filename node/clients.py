@@ -108,9 +108,9 @@ class Clients:
         self._routing.publish(event)
         return name
 
-    def wanted_at(self, client: str, event: wire.Event) -> bool:
-        """Whether the client subscribed to this event before it was published, by the publisher's clock."""
-        return any(wanted.matches(event.attributes) and self._since[client, key] <= event.published
+    def wanted_at(self, client: str, attributes: Attributes, born: float) -> bool:
+        """Whether the client subscribed to such an event before it was published, at `born` (s by this node's clock)."""
+        return any(wanted.matches(attributes) and self._since[client, key] <= born
                    for key, wanted in self._own(client).items())
 
     def deliver(self, client: str, event: wire.Event, recovered: bool = False) -> None:

@@ -27,7 +27,7 @@ ADDRESSEE = 16  # bytes at most of one addressee
 ACK = 27  # bytes at most of an ACK
 ADDRESSEES = 16  # of one DATA
 # What nobody may count on: it is dropped where the queue is full, and without retransmission sent once only.
-LOOSE = wire.EVENTS | {wire.PushGossip, wire.SubscriberPull}
+LOOSE = wire.EVENTS | {wire.Late, wire.PushGossip, wire.SubscriberPull}
 CONTROL_RESERVE = 65536  # bytes of queue that events may not use, over `channel_queue`
 RESETS = 64  # RESETs remembered, and the most in RESET_PAUSE
 RESET_PAUSE = 0.2  # s between two RESETs for the same link
@@ -136,9 +136,8 @@ class Links:
     # ---- queueing ---------------------------------------------------------------------------
     @staticmethod
     def _parcels(message: wire.Message) -> list[Parcel]:
-        event = None
-        if isinstance(message, (wire.Event, wire.TaggedEvent)):
-            event = str(id_of(message))
+        inner = message.event if type(message) is wire.Late else message
+        event = str(id_of(inner)) if isinstance(inner, (wire.Event, wire.TaggedEvent)) else None
         encoded = wire.encode_message(message)
         size = len(encoded)
         if size <= PIECE:

@@ -16,6 +16,7 @@ __all__ = [
     "Sub",
     "Unsub",
     "Event",
+    "Late",
     "Resync",
     "Snapshot",
     "Relay",
@@ -122,6 +123,7 @@ class Reset(_Reset, Message):
 
 class _Sub(NamedTuple):
     filters: tuple[Filter, ...]  # each a filter newly told
+    since: int | None  # 10 ms: ago: matching events since then are wanted too, they may have been missed; null: only those to come
 
 class Sub(_Sub, Message):
     """Events that match these filters are wanted over this link."""
@@ -143,6 +145,13 @@ class _Event(NamedTuple):
 
 class Event(_Event, Message):
     """A published event on its way along the tree."""
+
+class _Late(NamedTuple):
+    age: int  # ms: since it was published, about
+    event: Message  # EVENT or TAGGED_EVENT
+
+class Late(_Late, Message):
+    """An event that was published a while ago, for who may have missed it while the tree changed."""
 
 class _Resync(NamedTuple):
     position: int  # of the channel at which the two were compared; void if filters were told behind it
@@ -280,6 +289,7 @@ class Flush(_Flush, Message):
 
 class _SubFlush(NamedTuple):
     filters: tuple[Filter, ...]  # as in SUB
+    since: int | None  # 10 ms: as in SUB
     rid: tuple[NodeId, NodeId, int]  # as in FLUSH
 
 class SubFlush(_SubFlush, Message):
@@ -378,6 +388,7 @@ class GossipRequest(_GossipRequest, Message):
     """Push: to the initiator, events of its digest that the sender has not received (figure 2's reqMsg)."""
 
 class _GossipAnswer(NamedTuple):
+    age: int  # ms: since it was published, about
     event: Message  # EVENT or TAGGED_EVENT
 
 class GossipAnswer(_GossipAnswer, Message):
@@ -497,7 +508,7 @@ class Settled(_Settled, Message):
 class _HandOut(NamedTuple):
     serial: int  # counts the events of the session
     late: bool  # handed over after READY: later events of its publisher may have come before
-    event: Message  # EVENT
+    event: Message  # EVENT, or LATE where the device must know whether it wanted the event then
 
 class HandOut(_HandOut, Message):
     """An event for a device."""
@@ -526,7 +537,7 @@ class _Handed(NamedTuple):
     status: str  # events; unknown: it holds nothing for the device; refused: the device is another one here
     serial: int  # place of the first of these events in what it holds
     last: bool  # nothing comes behind these
-    events: tuple[Message, ...]  # EVENT each
+    events: tuple[Message, ...]  # EVENT or LATE each
     proof: bytes  # BLAKE2s of the fields before under the device's key, both brokers included; empty where that is not known
     route: tuple[NodeId, ...]  # the former broker first, the new one last
 

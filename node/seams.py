@@ -126,14 +126,16 @@ class FencedRouter(Router, Protocol):
 class Delivery(Protocol):
     """Local clients and sessions, as the routing sees them."""
 
-    def deliver(self, client: str, event: AnyEvent) -> None: ...
+    def deliver(self, client: str, event: AnyEvent, born: float | None = None) -> bool:
+        """`born`: when the event was published (s, by this node's clock, about) if it comes late: then only who wanted it
+        at that time gets it. None: it comes at once. Whether it was handed over."""
 
 
 class LateDelivery(Protocol):
     """And as a recovery sees them."""
 
-    def deliver_recovered(self, event: AnyEvent) -> int:
-        """To the local clients that want this event and wanted it when it was published; how many."""
+    def deliver_recovered(self, event: AnyEvent, born: float) -> int:
+        """To the local clients that want this event and wanted it when it was published, `born` (s); how many."""
 
 
 # ---- notices, which the core implements ------------------------------------------------------------------

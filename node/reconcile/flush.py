@@ -63,10 +63,10 @@ class Flush:
     def sub_received(self, link: LinkId, message: wire.SubFlush) -> None:
         rid = LinkId(*message.rid)
         if not self.first_time(rid):
-            self._routing.subscribed(link, message.filters)
+            self._routing.subscribed(link, message.filters, message.since)
             return
         self._routing.begin_ride(rid)
-        self._routing.subscribed(link, message.filters)
+        self._routing.subscribed(link, message.filters, message.since)
         self.spread(rid, (), link, self._routing.end_ride())  # [4]
         self._arrived(rid)  # [5]
 

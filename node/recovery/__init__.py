@@ -44,9 +44,9 @@ class Recovery(Protocol):
         """This life begins: gossip rounds run from here on."""
 
     def passing(self, event: AnyEvent, arrival: LinkId | None,
-                clients: list[str]) -> tuple[AnyEvent, list[str]]:
+                clients: list[str], born: float | None = None) -> tuple[AnyEvent, list[str]]:
         """An event on its way through this node, once: published here (`arrival` None) or come over a tree link for
-        the first time; `clients` are the local ones that it goes to. What to send on in its place (tagged at its
+        the first time; `clients` are the local ones that it goes to; `born` is when it was published (s) if it comes late. What to send on in its place (tagged at its
         source, its route one longer elsewhere), and to whom of them to deliver: nobody if it was recovered before."""
 
     def told(self, link: LinkId, key: bytes) -> None:

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections import deque
 
 from node import wire
-from node.event import AnyEvent, id_of
+from node.event import AnyEvent, age_of, id_of, size_of
 from node.ids import EventId, NodeId
 from node.memory import Memory
-from node.recovery.cache import size_of
 from node.seams import Host, OffTree
 
 WAITING = 512  # answers that wait
@@ -26,12 +25,12 @@ class Answers:
         self._env = station.env
         self._interval = station.config.gossip_interval  # s
         self._courier = courier
-        self._waiting: deque[tuple[tuple[NodeId, ...], AnyEvent]] = deque()
+        self._waiting: deque[tuple[tuple[NodeId, ...], AnyEvent, float]] = deque()
         self._given: Memory[tuple[NodeId, EventId], float] = Memory(REMEMBERED)
         self._running = False
 
-    def put(self, route: tuple[NodeId, ...], event: AnyEvent) -> None:
-        """Send an event along the route, this node's id first. What went there less than a gossip interval ago,
+    def put(self, route: tuple[NodeId, ...], event: AnyEvent, born: float) -> None:
+        """Send an event that was published at `born` (s) along the route, this node's id first. What went there less than a gossip interval ago,
         and what finds no room, is not sent."""
         now, key = self._env.now(), (route[-1], id_of(event))
         if now - self._given.get(key, -self._interval) < self._interval:
@@ -40,7 +39,7 @@ class Answers:
             self._station.dropped("flooded")
             return
         self._given.remember(key, now)
-        self._waiting.append((route, event))
+        self._waiting.append((route, event, born))
         if not self._running:
             self._running = True
             self._env.call_later(0.0, self._send)
@@ -48,8 +47,8 @@ class Answers:
     def _send(self) -> None:
         room = BYTES
         for _ in range(min(AT_ONCE, len(self._waiting))):
-            route, event = self._waiting.popleft()
-            self._courier.send(route, wire.GossipAnswer(event))
+            route, event, born = self._waiting.popleft()
+            self._courier.send(route, wire.GossipAnswer(age_of(born, self._env.now()), event))
             room -= size_of(event)
             if room < 0:
                 break

@@ -9,28 +9,25 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from random import Random
+from typing import NamedTuple
 
 from node import wire
-from node.event import AnyEvent, id_of
+from node.event import AnyEvent, id_of, size_of
 from node.filters import Filter
 from node.ids import Epoch, EventId, NodeId
 from node.memory import Memory
 
-ENTRY = 200  # bytes that the cache itself takes for an event, counted in
-COUNTER = 13  # bytes of a filter's hash and number
 SCANS = 1024  # filters whose events are remembered
 
 Number = tuple[bytes, NodeId, Epoch, int]  # filter's hash, source, its epoch, number among its events for the filter
 
 
-def size_of(event: AnyEvent) -> int:
-    """Bytes that an event takes in a cache, about."""
-    size = ENTRY + len(event.payload)
-    for name, value in event.attributes.items():
-        size += len(name) + (len(value) if isinstance(value, (str, bytes)) else 8)
-    if type(event) is wire.TaggedEvent:
-        size += COUNTER * len(event.counters)
-    return size
+class Entry(NamedTuple):
+    event: AnyEvent
+    size: int  # bytes
+    added: float  # s
+    serial: int
+    born: float  # s; published, about
 
 
 class Cache:
@@ -40,8 +37,7 @@ class Cache:
         """`most`: bytes; `lifetime`: s; `eviction`: "fifo" or "random"."""
         self._most, self._lifetime = most, lifetime
         self._now = now
-        # event, bytes, since, serial
-        self._entries: OrderedDict[EventId, tuple[AnyEvent, int, float, int]] = OrderedDict()
+        self._entries: OrderedDict[EventId, Entry] = OrderedDict()
         self._numbered: dict[Number, EventId] = {}
         self._others = _Pool(eviction, chance)  # neither published nor subscribed here: they go first
         self._ours = _Pool(eviction, chance)
@@ -53,8 +49,9 @@ class Cache:
         self._expire()
         return len(self._entries)
 
-    def add(self, event: AnyEvent, ours: bool) -> None:
-        """Keep an event; `ours` when it was published here or a local client wants it."""
+    def add(self, event: AnyEvent, ours: bool, born: float | None = None) -> None:
+        """Keep an event; `ours` when it was published here or a local client wants it. `born`: when it was published (s),
+        about; None: just now."""
         name, size = id_of(event), size_of(event)
         if name in self._entries or size > self._most:
             return
@@ -64,7 +61,8 @@ class Cache:
                 return  # it would be the first to go
             self._drop((self._others or self._ours).victim())
         self._serial += 1
-        self._entries[name] = event, size, self._now(), self._serial
+        now = self._now()
+        self._entries[name] = Entry(event, size, now, self._serial, now if born is None else born)
         (self._ours if ours else self._others).add(name)
         self.bytes += size
         for number in _numbers(event):
@@ -73,7 +71,12 @@ class Cache:
     def get(self, name: EventId) -> AnyEvent | None:
         self._expire()
         entry = self._entries.get(name)
-        return entry[0] if entry is not None else None
+        return entry.event if entry is not None else None
+
+    def born(self, name: EventId) -> float | None:
+        """When an event that is kept was published (s), about."""
+        entry = self._entries.get(name)
+        return entry.born if entry is not None else None
 
     def numbered(self, number: Number) -> AnyEvent | None:
         """The event that carries this number."""
@@ -86,13 +89,13 @@ class Cache:
         before, found = self._scans.get(wanted.hash, (0, {}))
         fresh = []
         for name in reversed(self._entries):
-            event, _, _, serial = self._entries[name]
-            if serial <= before:
+            entry = self._entries[name]
+            if entry.serial <= before:
                 break
-            if wanted.matches(event.attributes):
+            if wanted.matches(entry.event.attributes):
                 fresh.append(name)
         # an event that went and came again since then is among the fresh ones
-        found = {name: None for name in found if (entry := self._entries.get(name)) and entry[3] <= before}
+        found = {name: None for name in found if (kept := self._entries.get(name)) and kept.serial <= before}
         found |= dict.fromkeys(reversed(fresh))
         self._scans.remember(wanted.hash, (self._serial, found))
         return list(found)
@@ -102,13 +105,13 @@ class Cache:
         before = self._now() - self._lifetime
         while self._entries:
             name = next(iter(self._entries))
-            if self._entries[name][2] >= before:
+            if self._entries[name].added >= before:
                 break
             self._drop(name)
 
     def _drop(self, name: EventId) -> None:
-        event, size, _, _ = self._entries.pop(name)
-        self.bytes -= size
+        event = self._entries[name].event
+        self.bytes -= self._entries.pop(name).size
         (self._ours if name in self._ours else self._others).remove(name)
         for number in _numbers(event):
             if self._numbered.get(number) == name:

@@ -68,8 +68,9 @@ class Gossip:
         raise NotImplementedError
 
     # ---- what the routing tells; a pull has more to do in them -----------------------------------------
-    def passing(self, event: AnyEvent, arrival: LinkId | None, clients: list[str]) -> tuple[AnyEvent, list[str]]:
-        self.cache.add(event, arrival is None or bool(clients))
+    def passing(self, event: AnyEvent, arrival: LinkId | None, clients: list[str],
+                born: float | None = None) -> tuple[AnyEvent, list[str]]:
+        self.cache.add(event, arrival is None or bool(clients), born)
         return event, self._not_recovered(event, arrival, clients)
 
     def told(self, link: LinkId, key: bytes) -> None: ...
@@ -140,7 +141,8 @@ class Gossip:
     def answer(self, route: Route, event: AnyEvent) -> None:
         """Send a cached event along a route, this node's id first."""
         self.busy()
-        self._answers.put(route, event)
+        born = self.cache.born(id_of(event))
+        self._answers.put(route, event, self._env.now() if born is None else born)
 
     def asked_for(self, event: AnyEvent) -> tuple[float, int] | None:
         """Since when an event was missed and how many rounds asked for it; None if none did."""
@@ -159,9 +161,10 @@ class Gossip:
             self._station.dropped("unasked")
         else:
             self._recovered.first_time(*name)
-            self.cache.add(event._replace(route=()) if type(event) is wire.TaggedEvent else event, True)
+            born = self._env.now() - message.age / 1000
+            self.cache.add(event._replace(route=()) if type(event) is wire.TaggedEvent else event, True, born)
             since, rounds = asked
             self._env.record("event_recovered", event=str(name), giver=route[0], rounds=rounds,
                                   seconds=round(self._env.now() - since, 6))
             hops = min(event.hops + len(route) - 1, 255)
-            self._delivery.deliver_recovered(event._replace(hops=hops))
+            self._delivery.deliver_recovered(event._replace(hops=hops), born)

@@ -35,7 +35,8 @@ class Pull(Gossip):
         self.link_messages |= {wire.Counters: self._counters_received}
 
     # ---- events on their way -----------------------------------------------------------------------
-    def passing(self, event: AnyEvent, arrival: LinkId | None, clients: list[str]) -> tuple[AnyEvent, list[str]]:
+    def passing(self, event: AnyEvent, arrival: LinkId | None, clients: list[str],
+                born: float | None = None) -> tuple[AnyEvent, list[str]]:
         if arrival is None:
             if event.source == self._me:  # a device's are counted by no broker: the next one would count anew
                 event = self._tagged(event)
@@ -43,7 +44,7 @@ class Pull(Gossip):
             event = self._met(event, arrival)
             self._take(event, arrival)
         self.cache.add(event._replace(route=()) if type(event) is wire.TaggedEvent else event,
-                       arrival is None or bool(clients))
+                       arrival is None or bool(clients), born)
         return event, self._not_recovered(event, arrival, clients)
 
     def _tagged(self, event: AnyEvent) -> wire.TaggedEvent:

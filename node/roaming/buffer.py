@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from node import wire
-from node.event import id_of
+from node.event import Held, id_of
 from node.ids import EventId
 
 ON_THE_AIR = 16384  # bytes handed to a channel and not acknowledged, before more are
@@ -21,13 +21,13 @@ Dropped = Callable[[EventId, str], object]  # told of each event that is dropped
 
 
 class Entry:
-    """An event that waits. `serial` and `end` are of its transmission: its number, the channel's position behind it."""
+    """An event that waits; `late`: later ones of its publisher may go before. `serial` and `end` are of its transmission: its number, the channel's position behind it."""
 
-    __slots__ = ("end", "event", "late", "serial", "since", "size")
+    __slots__ = ("end", "held", "late", "serial", "since", "size")
 
-    def __init__(self, event: wire.Event, since: float, late: bool) -> None:
-        self.event = event
-        self.size = len(wire.encode_message(event))  # bytes
+    def __init__(self, held: Held, since: float, late: bool) -> None:
+        self.held = held
+        self.size = len(wire.encode_message(held.event))  # bytes
         self.since = since  # s
         self.late = late
         self.serial = 0  # 0: not sent so far
@@ -50,15 +50,15 @@ class Buffer:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def events(self) -> list[wire.Event]:
-        return [entry.event for entry in self._entries]
+    def events(self) -> list[Held]:
+        return [entry.held for entry in self._entries]
 
-    def add(self, event: wire.Event, now: float, late: bool = False) -> None:
-        entry = Entry(event, now, late)
+    def add(self, held: Held, now: float, late: bool = False) -> None:
+        entry = Entry(held, now, late)
         while self._entries and self.bytes + entry.size > self._most and self._sent < len(self._entries):
             self._drop(self._sent, "bytes")
         if self.bytes + entry.size > self._most or entry.size > LARGEST:
-            self._dropped(id_of(event), "bytes")
+            self._dropped(id_of(held.event), "bytes")
             return
         self._entries.append(entry)
         self.bytes += entry.size
@@ -105,19 +105,19 @@ class Buffer:
                 kept.append(entry)
         self._entries = kept
 
-    def put_before(self, earlier: Iterable[wire.Event], now: float) -> int:
+    def put_before(self, earlier: Iterable[Held], now: float) -> int:
         """Merge with what came earlier, each event once, those of one publisher in order; how many were there
         twice. Nothing must be on the air."""
-        waits = {id_of(entry.event): (entry.since, entry.late) for entry in self._entries}
+        waits = {id_of(entry.held.event): (entry.since, entry.late) for entry in self._entries}
         both = [*earlier, *self.events()]
-        events = {id_of(event): event for event in both}
+        events = {id_of(one.event): one for one in both}
         self._entries.clear()
         self.bytes = 0
-        for event in in_order(list(events.values())):
-            self.add(event, *waits.get(id_of(event), (now, False)))
+        for one in in_order(list(events.values())):
+            self.add(one, *waits.get(id_of(one.event), (now, False)))
         return len(both) - len(events)
 
-    def clear(self) -> list[wire.Event]:
+    def clear(self) -> list[Held]:
         """Take everything out."""
         events = self.events()
         self._entries.clear()
@@ -128,13 +128,13 @@ class Buffer:
         entry = self._entries[place]
         del self._entries[place]
         self.bytes -= entry.size
-        self._dropped(id_of(entry.event), why)
+        self._dropped(id_of(entry.held.event), why)
 
 
-def in_order(events: list[wire.Event]) -> list[wire.Event]:
+def in_order(events: list[Held]) -> list[Held]:
     """The same events, those of each publisher in the order of their numbers, at the places of that publisher's."""
-    of: dict[int, list[wire.Event]] = {}
-    for event in events:
-        of.setdefault(event.source, []).append(event)
-    following = {source: iter(sorted(own, key=id_of)) for source, own in of.items()}
-    return [next(following[event.source]) for event in events]
+    of: dict[int, list[Held]] = {}
+    for one in events:
+        of.setdefault(one.event.source, []).append(one)
+    following = {source: iter(sorted(own, key=lambda one: id_of(one.event))) for source, own in of.items()}
+    return [next(following[one.event.source]) for one in events]

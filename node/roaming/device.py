@@ -16,8 +16,8 @@ from node import wire
 from node.clients import Clients, Deliver
 from node.config import NodeConfig
 from node.environment import Environment
-from node.event import id_of
-from node.filters import Filter
+from node.event import held, id_of
+from node.filters import Attributes, Filter
 from node.ids import Epoch, EventId, LinkId, NodeId, Peer
 from node.links import Links
 from node.roaming.beacons import Beacons
@@ -214,6 +214,9 @@ class Device:
     def link_heard(self, link: LinkId) -> None:
         """The broker sends it again once the answer is here."""
 
+    def wanted_at(self, client: str, attributes: Attributes, born: float) -> bool:
+        return self.clients.wanted_at(client, attributes, born)
+
     def deliver(self, client: str, event: wire.Event, recovered: bool = False) -> None:
         self.clients.deliver(client, event, recovered)
 
@@ -299,13 +302,13 @@ class Device:
                          if (one.broker, one.session) != gone or one is at.holding]
 
     def _handed_out(self, at: Attachment, message: wire.HandOut) -> None:
-        event = message.event
-        if type(event) is not wire.Event:
+        one = held(message.event, self.env.now())
+        if one is None:
             self.station.dropped("misplaced")
             return
         at.holding.had = message.serial
-        if not self.uplink.receive(event, message.late):
-            self.env.record("duplicate", event=str(id_of(event)), link=str(at.link))
+        if not self.uplink.receive(one, message.late):
+            self.env.record("duplicate", event=str(id_of(one.event)), link=str(at.link))
 
     # ---- leaving -------------------------------------------------------------------------------------
     def _leave(self, at: Attachment, phase: Phase, reason: str, announced: bool = False) -> None:

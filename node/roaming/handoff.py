@@ -16,7 +16,7 @@ from typing import Protocol
 
 from node import wire
 from node.bucket import Bucket
-from node.event import id_of
+from node.event import Held, held, id_of
 from node.ids import LinkId, NodeId, Peer
 from node.memory import Memory, Once
 from node.roaming import proofs
@@ -40,7 +40,7 @@ class Holder:
     def __init__(self, broker: NodeId, session: int) -> None:
         self.broker = broker
         self.session = session
-        self.events: list[wire.Event] = []
+        self.events: list[Held] = []
         self.bytes = 0
         self.outcome = ""  # fetched, unknown, abandoned; empty: not known yet
 
@@ -63,7 +63,7 @@ class Handoff:
 class Stopped:
     """What a former broker holds for a device, until the new one has taken it."""
 
-    def __init__(self, session: Session, epoch: int, turn: int, events: list[wire.Event], until: float) -> None:
+    def __init__(self, session: Session, epoch: int, turn: int, events: list[Held], until: float) -> None:
         self.key = session.key
         self.id = session.id
         self.epoch, self.turn = epoch, turn  # of the STOP
@@ -78,7 +78,7 @@ class Owner(Protocol):
     def of(self) -> Mapping[NodeId, Session]: ...
     def serve(self, session: Session, waited: bool) -> None: ...
     def end(self, session: Session, reason: str) -> None: ...
-    def release(self, session: Session, reason: str) -> list[wire.Event]: ...
+    def release(self, session: Session, reason: str) -> list[Held]: ...
     def refuse(self, session: Session) -> None: ...
 
 
@@ -163,7 +163,7 @@ class Handoffs:
             self._settle(handoff, holder, "unknown")
         elif not proofs.holds(message.proof, proofs.of_handed(
                 session.key, message.device, message.request, message.serial, message.last, message.events,
-                message.route[0], self._me)) or any(type(one) is not wire.Event for one in message.events):
+                message.route[0], self._me)) or any(held(one, 0.0) is None for one in message.events):
             self._station.dropped("bad_proof")
         else:
             self._take(handoff, holder, message)
@@ -172,7 +172,8 @@ class Handoffs:
         """A part of what the holder has; ask for the next, or tell that it was the last."""
         whole = False
         if message.serial == len(holder.events):
-            holder.events += [event for event in message.events if isinstance(event, wire.Event)]
+            now = self._env.now()
+            holder.events += [one for event in message.events if (one := held(event, now)) is not None]
             holder.bytes += sum(len(wire.encode_message(event)) for event in message.events)
             whole = message.last
             if holder.bytes > 2 * self._config.client_buffer:  # more than it can have
@@ -190,7 +191,7 @@ class Handoffs:
         session, duplicates = handoff.session, 0
         holder.outcome = outcome
         if session.is_served:  # too late to put it before what the new routes brought
-            duplicates = sum(not session.deliver(event, late=True) for event in holder.events)
+            duplicates = sum(not session.deliver(*one, late=True) for one in holder.events)
             self._record(handoff, holder, duplicates, late=True)
             holder.events = []
         if session.link is not None:
@@ -202,7 +203,7 @@ class Handoffs:
         """Merge what has come and serve the device."""
         session = handoff.session
         done = [holder for holder in handoff.holders.values() if holder.outcome]
-        duplicates = session.merge([event for holder in done for event in holder.events])
+        duplicates = session.merge([one for holder in done for one in holder.events])
         for holder in done:  # of several, the first tells the duplicates of all
             self._record(handoff, holder, duplicates, late=False)
             holder.events, duplicates = [], 0
@@ -286,9 +287,10 @@ class Handoffs:
 
     def _part(self, stopped: Stopped, device: NodeId, request: int, serial: int, route: tuple[NodeId, ...]) -> None:
         """Hand over a part, along the route reversed."""
-        events: list[wire.Event] = []
-        size = 0
-        for event in stopped.events[serial:serial + PART_EVENTS]:
+        events: list[wire.Event | wire.Late] = []
+        size, now = 0, self._env.now()
+        for one in stopped.events[serial:serial + PART_EVENTS]:
+            event = one.carried(now)
             size += len(wire.encode_message(event))
             if events and size > PART_BYTES:
                 break
@@ -322,7 +324,7 @@ class Handoffs:
         stopped = self._stopped.get(device)
         return None if stopped is None else stopped.key
 
-    def take_back(self, sender: Peer, message: wire.Attach) -> list[wire.Event]:
+    def take_back(self, sender: Peer, message: wire.Attach) -> list[Held]:
         """The device is back before its new broker took what is held here."""
         stopped = self._stopped.pop(sender.node, None)
         if stopped is None:
@@ -343,8 +345,8 @@ class Handoffs:
             self._drop(device, self._stopped.pop(device), "expired")
 
     def _drop(self, device: NodeId, stopped: Stopped, reason: str) -> None:
-        for event in stopped.events:
-            self._env.record("buffer_dropped", device=device, event=str(id_of(event)), reason=reason)
+        for one in stopped.events:
+            self._env.record("buffer_dropped", device=device, event=str(id_of(one.event)), reason=reason)
 
     # ---- along a route through the tree -------------------------------------------------------------------
     def _along(self, link: LinkId, message: wire.Handed | wire.Fetch) -> bool:

@@ -10,7 +10,7 @@ from enum import auto
 from node import wire
 from node.bucket import Bucket
 from node.clients import PREFIX
-from node.event import id_of
+from node.event import Held, id_of
 from node.filters import Filter
 from node.ids import Epoch, EventId, LinkId, NodeId
 from node.memory import Memory
@@ -77,21 +77,23 @@ class Session:
         return self.phase in (Phase.SERVED, Phase.EARLY)
 
     # ---- events -----------------------------------------------------------------------------------
-    def deliver(self, event: wire.Event, late: bool = False) -> bool:
-        """An event that the device wants; False if it went this way before, or is the device's own."""
+    def deliver(self, event: wire.Event, born: float | None = None, late: bool = False) -> bool:
+        """An event that the device wants; False if it went this way before, or is the device's own. `born`: when it was
+        published (s) if it comes late; the device knows what it wanted then. `late`: later ones of its publisher may have
+        gone before."""
         name = id_of(event)
         if name in self._recent or event.source == self.device:
             return False
         self._recent.remember(name, None)
         self.buffer.expire(self._env.now())
-        self.buffer.add(event, self._env.now(), late)
+        self.buffer.add(Held(event, born), self._env.now(), late or born is not None)
         self.pump()
         return True
 
-    def merge(self, earlier: list[wire.Event]) -> int:
+    def merge(self, earlier: list[Held]) -> int:
         """Put what the holders had before all that came here; how many of those came here too."""
-        for event in earlier:
-            self._recent.remember(id_of(event), None)
+        for one in earlier:
+            self._recent.remember(id_of(one.event), None)
         return self.buffer.put_before(earlier, self._env.now())
 
     def pump(self) -> None:
@@ -100,7 +102,7 @@ class Session:
             return
         while (entry := self.buffer.next()) is not None and self.link is not None:
             self._serial += 1
-            self._channels.send([self.link], wire.HandOut(self._serial, entry.late, entry.event))
+            self._channels.send([self.link], wire.HandOut(self._serial, entry.late, entry.held.carried(self._env.now())))
             self.buffer.sent(self._serial, self._channels.sent_position(self.link))
 
     def acknowledged(self) -> None:

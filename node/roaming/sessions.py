@@ -10,7 +10,7 @@ import math
 
 from node import wire
 from node.clients import MAX_FILTERS_PER_CLIENT
-from node.event import id_of
+from node.event import Held, id_of
 from node.ids import LinkId, NodeId, Peer
 from node.memory import Memory
 from node.roaming.handoff import Handoffs
@@ -53,8 +53,8 @@ class Sessions:
         for link, session in self.links.items():
             self._station.unicast(session.device, wire.Reset(link.nonce))
         for session in self.of.values():
-            for event in session.buffer.events():
-                self._env.record("buffer_dropped", device=session.device, event=str(id_of(event)),
+            for held in session.buffer.events():
+                self._env.record("buffer_dropped", device=session.device, event=str(id_of(held.event)),
                                  reason="broker_stopped")
         self.handoffs.stop()
 
@@ -261,11 +261,10 @@ class Sessions:
     # ---- the end of a session -------------------------------------------------------------------------
     def end(self, session: Session, reason: str) -> None:
         """Forget a device; what waited for it is dropped."""
-        events = self.release(session, reason)
-        for event in events:
-            self._env.record("buffer_dropped", device=session.device, event=str(id_of(event)), reason=reason)
+        for held in self.release(session, reason):
+            self._env.record("buffer_dropped", device=session.device, event=str(id_of(held.event)), reason=reason)
 
-    def release(self, session: Session, reason: str) -> list[wire.Event]:
+    def release(self, session: Session, reason: str) -> list[Held]:
         """End a session and give out what waited for the device."""
         linked = session.link
         self._close_channel(session)

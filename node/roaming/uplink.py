@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from node import wire
-from node.event import id_of
-from node.filters import Filter
+from node.event import Held, id_of
+from node.filters import Attributes, Filter
 from node.ids import EventId, LinkId
 from node.roaming.buffer import Buffer
 from node.routing.duplicates import SeenEvents
@@ -18,6 +18,7 @@ from node.seams import DeviceChannels, Host
 
 
 class Delivery(Protocol):
+    def wanted_at(self, client: str, attributes: Attributes, born: float) -> bool: ...
     def deliver(self, client: str, event: wire.Event, recovered: bool = False) -> None: ...
 
 
@@ -70,8 +71,8 @@ class Uplink:
 
     def stop(self) -> None:
         """The device ends its life."""
-        for event in self._outbox.clear():
-            self._unpublished(id_of(event), "stopped")
+        for one in self._outbox.clear():
+            self._unpublished(id_of(one.event), "stopped")
 
     # ---- what clients do ------------------------------------------------------------------------
     def subscribe(self, client: str, wanted: Filter) -> None:
@@ -86,23 +87,26 @@ class Uplink:
             self._channels.send([self._link], wire.Unwant((key,)))
 
     def publish(self, event: wire.Event) -> None:
-        self.receive(event)
+        self.receive(Held(event))
         self._outbox.expire(self._env.now())
-        self._outbox.add(event, self._env.now())
+        self._outbox.add(Held(event), self._env.now())
         self._send()
 
-    def receive(self, event: wire.Event, late: bool = False) -> bool:
-        """Deliver an event to the clients that want it; False if it was here before."""
+    def receive(self, held: Held, late: bool = False) -> bool:
+        """Deliver an event to the clients that want it, and wanted it when it was published if it comes late; False if it
+        was here before."""
+        event, born = held
         if not self._seen.first_time(*id_of(event)):
             return False
         for client in self._table.match(event.attributes)[1]:
-            self._delivery.deliver(client, event, late)
+            if born is None or self._delivery.wanted_at(client, event.attributes, born):
+                self._delivery.deliver(client, event, late)
         return True
 
     def _send(self) -> None:
         """Hand to the channel what it has room for."""
         while self._link is not None and self._serving and (entry := self._outbox.next()) is not None:
-            self._channels.send([self._link], wire.Publish(entry.event))
+            self._channels.send([self._link], wire.Publish(entry.held.event))
             self._outbox.sent(1, self._channels.sent_position(self._link))
 
     def _unpublished(self, event: EventId, reason: str) -> None:

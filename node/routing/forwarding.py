@@ -12,14 +12,17 @@ all that a link was told, and one that goes with the whole table, for what it st
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Collection, Iterable, Sequence
 
 from node import wire
-from node.event import AnyEvent
+from node.event import AnyEvent, id_of
 from node.filters import Filter, covers
 from node.ids import LinkId, NodeId
+from node.memory import Once
 from node.reconcile import Everything
 from node.routing.holding import Holding
+from node.routing.recent import Recent
 from node.routing.resync import Resync
 from node.routing.strategy import Strategy, Surroundings
 from node.routing.table import MAX_FILTERS_PER_LINK, FilterHash, Hop, digest_of, parts
@@ -28,6 +31,10 @@ from node.seams import Digest
 
 MAX_UNSUB = 96  # hashes in one UNSUB, which then fits a datagram
 MAX_DIGESTS = 16  # in a HELLO
+MAX_REPAIRS = 64  # links known to replace others
+REPAIR = 3.0  # s from the radio loss of a link until another one has taken its place, at most
+AGO = 0.01  # s, the unit of `since` in messages
+LONGEST_AGO = 65535
 
 
 class SubscriptionForwarding(Strategy):
@@ -38,6 +45,11 @@ class SubscriptionForwarding(Strategy):
         super().__init__(around)
         self._covering = around.station.config.forwarding == "covering"
         self.holding = Holding()
+        self._window = around.station.config.replay_window
+        self._begun = -math.inf  # s; nothing was missed before
+        self._repairs: Once[LinkId] = Once(MAX_REPAIRS)  # links that take the place of a lost one
+        if self._window:
+            self._recent = Recent(self._window)
         self.unsent: dict[LinkId, Told] = {}  # what `flush` sends
         self._rider: LinkId | None = None
         self._ridden: set[LinkId] = set()
@@ -50,18 +62,32 @@ class SubscriptionForwarding(Strategy):
             wire.Snapshot: self._resync.snapshot_received,
         }
 
+    def start(self) -> None:
+        self._begun = self._env.now()
+
     # ---- links come and go: what reconcilers ask ------------------------------------------------
     def add_link(self, link: LinkId, held: Iterable[FilterHash] | Everything = ()) -> None:
         """A link opened: tell it all that is wanted, except the filters `held` back until `release`."""
         if link in self.links:
             return
-        state = self.links[link] = Told()
+        state = self.links[link] = Told(self._missed_since(link))
         self.holding.hold(link, held)
         if not self.holding.holds_everything(link):
             for key, wanted in self.table:
                 if self.is_wanted(link, key):
-                    self.more_wanted(link, state, key, wanted)
+                    self.more_wanted(link, state, key, wanted, state.missed_since)
             self.flush()
+
+    def replaces(self, link: LinkId) -> None:
+        """This link, which is about to open, takes the place of one that was lost just now."""
+        self._repairs.first_time(link)
+
+    def _missed_since(self, link: LinkId) -> float | None:
+        """From when on (s) the far end of a link that opens now may lack events of this side; None where nobody is asked."""
+        if not self._window:
+            return None
+        window = min(REPAIR, self._window) if link in self._repairs else self._window
+        return max(self._env.now() - window, self._begun)
 
     def remove_link(self, link: LinkId, keep: bool = False) -> None:
         """A link closed: its filters leave the table. With `keep`, what was told to others because
@@ -87,7 +113,7 @@ class SubscriptionForwarding(Strategy):
         self.holding.hold(link, still)
         for key in [key for key, _ in self.table] if isinstance(held, Everything) else sorted(held):
             if self.is_wanted(link, key):
-                self.more_wanted(link, state, key, self.table.filter(key))
+                self.more_wanted(link, state, key, self.table.filter(key), state.missed_since)
         self.flush()
 
     def holds_back(self, link: LinkId) -> bool:
@@ -108,13 +134,13 @@ class SubscriptionForwarding(Strategy):
 
     # ---- the steps of a reconfiguration path (node/reconcile/path.py); `flush` ends them ---------------
     def assume(self, link: LinkId, filters: Iterable[Filter], rid: LinkId) -> None:
-        """Enter these as if the link's far end had told them, before it knows. Its UNSUBs of them are
-        older than that knowledge and do not count before `assured`."""
+        """Enter these as if the link's far end had told them, before it knows, and as if it had asked for what it may have
+        missed. Its UNSUBs of them are older than that knowledge and do not count before `assured`."""
         filters = list(filters)
         if link in self.links:
             self.holding.assume(link, (wanted.hash for wanted in filters), rid)
-            for wanted in filters:
-                self.enter(link, wanted)
+            since = self._missed_since(link)
+            self.replay(link, [wanted for wanted in filters if self.enter(link, wanted, since)], since)
 
     def assured(self, link: LinkId, rid: LinkId) -> None:
         """The far end of the link knows what was assumed of it."""
@@ -206,17 +232,29 @@ class SubscriptionForwarding(Strategy):
 
     # ---- messages from tree neighbors -----------------------------------------------------------
     def _sub_received(self, link: LinkId, message: wire.Sub) -> None:
-        self.subscribed(link, message.filters)
+        self.subscribed(link, message.filters, message.since)
 
-    def subscribed(self, link: LinkId, filters: Iterable[Filter]) -> None:
-        """The far end of the link wants these."""
+    def subscribed(self, link: LinkId, filters: Iterable[Filter], ago: int | None) -> None:
+        """The far end of the link wants these, and what it may have missed since then, `ago` in AGO."""
         if link not in self.links:
             self._station.dropped("dead_link")
             return
-        for wanted in filters:
-            self.enter(link, wanted)
+        since = None if ago is None else self._env.now() - ago * AGO
+        filters = [wanted for wanted in filters
+                   if self.enter(link, wanted, since) or link in self.table.hops_of(wanted.hash)]
         self._resync.changed(link)
         self.flush()
+        self.replay(link, filters, since)
+
+    def replay(self, link: LinkId, entered: Collection[Filter], since: float | None) -> None:
+        """Send over the link what it has come to want and may have missed."""
+        if self._recent is None or since is None or not entered:
+            return
+        missed, left = self._recent.missed(link, entered, since)
+        if missed:
+            self._env.record("replayed", link=str(link), events=[str(id_of(one.event)) for one in missed], left=left)
+        for one in missed:
+            self._forward(one.event, None, [link], one.born)
 
     def _unsub_received(self, link: LinkId, message: wire.Unsub) -> None:
         if link not in self.links:
@@ -244,10 +282,13 @@ class SubscriptionForwarding(Strategy):
         return self.table.match(event.attributes)
 
     # ---- the table, and what its changes make wanted -----------------------------------------------
-    def enter(self, hop: Hop, wanted: Filter) -> bool:
-        """Add an entry (no flush); False if it was there or the hop is full."""
+    def enter(self, hop: Hop, wanted: Filter, since: float | None = None) -> bool:
+        """Add an entry (no flush); False if it was there or the hop is full. `since`: from when on the hop may have missed
+        events (s); whoever is told of the filter is told that, too."""
         key = wanted.hash
         hops = self.table.hops_of(key)
+        if since is not None:
+            self._ask(hop, key, wanted, since)
         if hop in hops:
             return False
         if type(hop) is LinkId and len(self.table.filters_of(hop)) >= MAX_FILTERS_PER_LINK:
@@ -261,10 +302,20 @@ class SubscriptionForwarding(Strategy):
         if before == 0:  # figure 2: the first subscriber
             for link, state in self.links.items():
                 if link != hop:
-                    self.more_wanted(link, state, key, wanted)
+                    self.more_wanted(link, state, key, wanted, since)
         elif before == 1 and only in self.links:  # figure 2: the second
-            self.more_wanted(only, self.links[only], key, wanted)
+            self.more_wanted(only, self.links[only], key, wanted, since)
         return True
+
+    def _ask(self, hop: Hop, key: FilterHash, wanted: Filter, since: float) -> None:
+        """Where others were told of the filter lately, or of one that stands for it, they are asked for what was before."""
+        for link, state in self.links.items():
+            if link == hop:
+                continue
+            told = [key] if key in state.filters else [
+                other for other, one in state.filters.items() if dominates(one, wanted)] if self._covering else []
+            if any([state.ask(one, since) for one in told]):
+                self.unsent[link] = state
 
     def _refuse(self, link: LinkId) -> None:
         state = self.links[link]
@@ -296,16 +347,18 @@ class SubscriptionForwarding(Strategy):
         assumed = self.holding.assumed_of(link)  # older than what was assumed, like an UNSUB
         gone = [key for key in self.table.filters_of(link) if key not in new and key not in assumed]
         removed = sum(self.leave(link, key) for key in gone)
-        added = sum(self.enter(link, wanted) for wanted in new.values())
+        since = self._missed_since(link)
+        added = [wanted for wanted in new.values() if self.enter(link, wanted, since)]
         self.flush()
-        return added, removed
+        self.replay(link, added, since)
+        return len(added), removed
 
     def is_wanted(self, link: LinkId, key: FilterHash) -> bool:
         """Does any hop but this link want it?"""
         hops = self.table.hops_of(key)
         return len(hops) > (link in hops)
 
-    def more_wanted(self, link: LinkId, state: Told, key: FilterHash, wanted: Filter) -> None:
+    def more_wanted(self, link: LinkId, state: Told, key: FilterHash, wanted: Filter, since: float | None = None) -> None:
         """The filter became wanted on the link."""
         held = self.holding.back
         if key in state.filters or held and key in held.get(link, ()):
@@ -315,7 +368,7 @@ class SubscriptionForwarding(Strategy):
                 return
             for other in [k for k, told in state.filters.items() if dominates(wanted, told)]:
                 state.withdraw(other)
-        state.tell(key, wanted)
+        state.tell(key, wanted, self._env.now(), since)
         self.unsent[link] = state
 
     def less_wanted(self, link: LinkId, state: Told, key: FilterHash) -> None:
@@ -336,35 +389,34 @@ class SubscriptionForwarding(Strategy):
         """Send every link its difference: SUB before UNSUB, and equal ones as one message to several."""
         if not self.unsent:
             return
-        subs: dict[tuple[FilterHash, ...], tuple[list[LinkId], dict[FilterHash, Filter]]] = {}
+        subs: dict[tuple[int | None, tuple[FilterHash, ...]], tuple[list[LinkId], dict[FilterHash, Filter]]] = {}
         unsubs: dict[tuple[FilterHash, ...], list[LinkId]] = {}
         for link, state in self.unsent.items():
-            if state.to_sub:
-                keys = tuple(state.to_sub)
-                same = subs.get(keys)
-                if same is None:
-                    subs[keys] = [link], state.to_sub
-                else:
-                    same[0].append(link)
-                state.to_sub = {}
+            told, since = state.take_subscriptions()
+            if told:
+                subs.setdefault((self._ago(since), tuple(told)), ([], told))[0].append(link)
             if state.to_unsub:
                 unsubs.setdefault(tuple(state.to_unsub), []).append(link)
                 state.to_unsub = {}
         sent, self.unsent = self.unsent, {}
-        for links, filters in subs.values():
+        for (ago, _), (links, filters) in subs.items():
             pieces = list(parts(filters.values()))
             for part in pieces[:-1]:
-                self._channels.send(links, wire.Sub(part))
+                self._channels.send(links, wire.Sub(part, ago))
             if self._rider is None:
-                self._channels.send(links, wire.Sub(pieces[-1]))
+                self._channels.send(links, wire.Sub(pieces[-1], ago))
             else:
-                self._channels.send(links, wire.SubFlush(pieces[-1], self._rider))
+                self._channels.send(links, wire.SubFlush(pieces[-1], ago, self._rider))
                 self._ridden.update(links)
         for keys, links in unsubs.items():
             for i in range(0, len(keys), MAX_UNSUB):
                 self._channels.send(links, wire.Unsub(keys[i:i + MAX_UNSUB]))
         for link, state in sent.items():
             state.position = self._channels.sent_position(link)
+
+    def _ago(self, since: float | None) -> int | None:
+        """As messages have it."""
+        return None if since is None else min(max(math.ceil((self._env.now() - since) / AGO), 0), LONGEST_AGO)
 
 
 def dominates(f: Filter, g: Filter) -> bool:

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from node import wire
-from node.event import AnyEvent, id_of
+from node.event import AnyEvent, age_of, id_of
 from node.filters import Filter
 from node.ids import LinkId, NodeId
 from node.reconcile import Everything
 from node.recovery import Recovery
 from node.routing.duplicates import SeenEvents
+from node.routing.recent import Recent
 from node.routing.table import FilterHash, SubscriptionTable
 from node.routing.told import Told
 from node.seams import Channels, Delivery, Digest, HopMessages, LinkMessages, Rooted, Sender
@@ -48,10 +49,15 @@ class Strategy:
         self._recovery = around.recovery
         self._seen = around.seen
         self._quiet = around.quiet
+        self._recent: Recent | None = None  # where links may ask for what they missed
         self.table = around.table
         self.links: dict[LinkId, Told] = {}  # what was told over each: nothing, by most strategies
-        self.link_messages: LinkMessages = dict.fromkeys(wire.EVENTS, self._event_received)
+        self.link_messages: LinkMessages = {
+            **dict.fromkeys(wire.EVENTS, self._event_received), wire.Late: self._late_received}
         self.hop_messages: HopMessages = {}
+
+    def start(self) -> None:
+        """This life begins."""
 
     # ---- links come and go: what reconcilers ask ------------------------------------------------
     def add_link(self, link: LinkId, held: Iterable[FilterHash] | Everything = ()) -> None:
@@ -59,6 +65,9 @@ class Strategy:
 
     def remove_link(self, link: LinkId, keep: bool = False) -> None:
         self.links.pop(link, None)
+
+    def replaces(self, link: LinkId) -> None:
+        """This link, which is about to open, takes the place of one that was lost just now."""
 
     def holds_back(self, link: LinkId) -> bool:
         """Whether the link has not been told all yet, so that what is sent over it fences nothing."""
@@ -96,7 +105,15 @@ class Strategy:
         """Tree links and local clients that this event goes to; `arrival` may be among them."""
         raise NotImplementedError
 
-    def _event_received(self, link: LinkId, event: AnyEvent) -> None:
+    def _late_received(self, link: LinkId, message: wire.Late) -> None:
+        event = message.event
+        if not isinstance(event, (wire.Event, wire.TaggedEvent)):
+            self._station.dropped("misplaced")
+            return
+        self._event_received(link, event, self._env.now() - message.age / 1000)
+
+    def _event_received(self, link: LinkId, event: AnyEvent, born: float | None = None) -> None:
+        """`born`: when it was published (s), about, if it comes late; None: just now."""
         if link not in self.links:
             self._station.dropped("dead_link")
             return
@@ -104,20 +121,23 @@ class Strategy:
             if not self._quiet:
                 self._env.record("duplicate", event=str(id_of(event)), link=str(link))
             return
-        self._route(event, link)
+        self._route(event, link, born)
 
-    def _route(self, event: AnyEvent, arrival: LinkId | None) -> None:
+    def _route(self, event: AnyEvent, arrival: LinkId | None, born: float | None = None) -> None:
         links, clients = self.next_hops(event, arrival)
         if arrival in links:
             links.remove(arrival)
         if self._recovery is not None:
-            event, clients = self._recovery.passing(event, arrival, clients)
+            event, clients = self._recovery.passing(event, arrival, clients, born)
+        if self._recent is not None:
+            now = self._env.now()
+            self._recent.passed(event, now, now if born is None else born, arrival, links)
         if links:
-            self._forward(event, arrival, links)
+            self._forward(event, arrival, links, born)
         for client in clients:
-            self._delivery.deliver(client, event)
+            self._delivery.deliver(client, event, born)
 
-    def _forward(self, event: AnyEvent, arrival: LinkId | None, links: list[LinkId]) -> None:
+    def _forward(self, event: AnyEvent, arrival: LinkId | None, links: list[LinkId], born: float | None = None) -> None:
         record = self._env.record
         if event.hops >= MAX_HOPS:
             for link in links:
@@ -127,4 +147,7 @@ class Strategy:
             record("forwarded", **{"event": str(id_of(event)),
                                    "from": None if arrival is None else str(arrival),
                                    "to": [str(link) for link in links]})
-        self._channels.send(links, event._replace(hops=event.hops + 1))
+        onward: wire.Message = event._replace(hops=event.hops + 1)
+        if born is not None:
+            onward = wire.Late(age_of(born, self._env.now()), onward)
+        self._channels.send(links, onward)

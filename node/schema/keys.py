@@ -36,6 +36,7 @@ class Keys:
     request_hops: int = 8  # hops that a route request travels on a tree
     join_wait: float = 0.5  # s: wait for the answer to a join request
     merge_wait: float = 0.3  # s: a leader collects offers to merge for this long
+    replay_window: float = 10.0  # s: events that a link which opened may have missed are sent over it, as far back as this; 0: none
     unsubscription_timer: float = 2.0  # s: T_u, after which subscriptions of a lost link are withdrawn
     subscription_timer: float = 2.0  # s: T_s, after which informed tells a new link what it held back
     activate_wait: float = 0.5  # s: the end of a new link waits this long for ACTIVATE from the old one

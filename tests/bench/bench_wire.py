@@ -47,7 +47,7 @@ def samples() -> dict[str, wire.Message]:
             seeking=False,
             digests=((4, 99, 7, bytes(8)),),
         ),
-        "DATA with SUB of one filter": wire.Data(((18, 123456789, 78),), wire.Sub((told,))),
+        "DATA with SUB of one filter": wire.Data(((18, 123456789, 78),), wire.Sub((told,), None)),
         "ACK": wire.Ack(18, 123456789, 79, 0),
     }
 

@@ -32,7 +32,7 @@ HELLO = wire.Hello(
     seeking=False,
     digests=((18, 99, 4, bytes(8)),),
 )
-SUB = wire.Sub((filters.parse('kind = "temp" and x in [1, true, 0x00] and z exists'), filters.parse("*")))
+SUB = wire.Sub((filters.parse('kind = "temp" and x in [1, true, 0x00] and z exists'), filters.parse("*")), None)
 ACK = wire.Ack(18, 99, 5, 2**64 - 1)
 MESSAGES = [HELLO, wire.Data(((18, 99, 1),), EVENT), ACK, wire.Data((), SUB)]
 
@@ -340,7 +340,7 @@ SHOWN = r"a\u001b[31m\u009b2J\u202e\u2066\u200b\u2028\u000a\u0000\u007f\u061c\uf
 def evil_datagram() -> bytes:
     """Texts as a hostile neighbor may send them, in names, values and filters."""
     event = wire.Event(17, 3, 9, 12.5, 2, {EVIL: EVIL, "b": 1}, b"")
-    wanted = wire.Sub((filters.Filter([filters.Constraint(EVIL, "=", [EVIL])]),))
+    wanted = wire.Sub((filters.Filter([filters.Constraint(EVIL, "=", [EVIL])]),), None)
     return wire.encode(ME, 1, [wire.Data((), event), wire.Data((), wanted)])
 
 

@@ -28,7 +28,10 @@ class Env:
         self.world, self.node = world, node
         self.random = random.Random(f"{world.seed} node {node} {epoch}")
         self.alive = True
-        self.now = world.now
+
+    def now(self):
+        """Each host's clock is its own: an hour from the next one's."""
+        return self.world.time + self.world.shift * self.node
 
     def broadcast(self, datagram):
         for other in sorted(self.world.hears[self.node]):
@@ -56,8 +59,9 @@ class Env:
 
 
 class RadioWorld:
-    def __init__(self, nodes, seed=1, loss=0.0, make=Broker, tries=4, **config):
+    def __init__(self, nodes, seed=1, loss=0.0, make=Broker, tries=4, shift=3600.0, **config):
         self.seed, self.loss, self.make = seed, loss, make
+        self.shift = shift  # s between the clocks of two hosts
         self.tries = tries  # of a unicast, by the MAC
         self.config = NodeConfig(**config)
         self.time = 0.0

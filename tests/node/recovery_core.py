@@ -76,7 +76,7 @@ class Core:
         assert route[0] == ME and len(set(route)) == len(route) > 1
         self.relayed.append((tuple(route), message))
 
-    def deliver_recovered(self, event):
+    def deliver_recovered(self, event, born):
         self.delivered.append(event)
         return 1
 

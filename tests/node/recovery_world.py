@@ -20,7 +20,8 @@ OVER = 0.5  # s around a subscription in which its owner is owed nothing
 class RecoveryWorld(RadioWorld):
     def __init__(self, nodes: int, recovery: str, make=Broker, **config) -> None:
         super().__init__(nodes, make=make, recovery=recovery, **{
-            "gossip_interval": 0.5, "cache_lifetime": 600.0, "lost_patience": 60.0, "cache_bytes": 1 << 20, **config})
+            "gossip_interval": 0.5, "cache_lifetime": 600.0, "lost_patience": 60.0, "cache_bytes": 1 << 20,
+            "replay_window": 0, **config})  # a recovery has to do it alone
         self.published = {}  # event -> (time, kind, node)
         self.got = []  # (time, node, event)
         self.held = {(node, kind): [] for node in range(nodes) for kind in KINDS}  # [from, to] of subscriptions

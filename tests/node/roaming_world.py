@@ -74,10 +74,10 @@ class World:
 
         class Watched(dict):
             def __setitem__(self, hop: str, session: Session) -> None:
-                def noting(event, late: bool = False) -> bool:
+                def noting(event, born: float | None = None, late: bool = False) -> bool:
                     world.taken.append((world.clock.now(), host, session.device,
                                         EventId(event.source, event.epoch, event.sequence)))
-                    return deliver(session, event, late)
+                    return deliver(session, event, born, late)
                 session.deliver = noting
                 super().__setitem__(hop, session)
 
@@ -160,7 +160,7 @@ class World:
 def in_memory(broker: Broker) -> Iterable[tuple[int, EventId]]:
     """(device, event) of all that a broker holds for devices."""
     for device, session in broker.sessions.of.items():
-        yield from ((device, EventId(*event[:3])) for event in session.buffer.events())
+        yield from ((device, EventId(*held.event[:3])) for held in session.buffer.events())
     for device, stopped in broker.sessions.handoffs._stopped.items():
         yield from ((device, EventId(*event[:3])) for event in stopped.events)
     for device, handoff in broker.sessions.handoffs._open.items():

@@ -47,7 +47,7 @@ def at_the_socket(path, ask) -> object:
         world.run(1.0)
         world.publish(1, kind="a", number=1)
         world.run(1.0)
-        broker.deliver_recovered(event(2))
+        broker.deliver_recovered(event(2), broker.env.now())
 
     trio.run(both)
     return found[0]

@@ -9,6 +9,7 @@ import pytest
 
 from node import wire
 from node.config import NodeConfig
+from node.event import Held
 from node.roaming.question import ALIVE_BEACONS, MOST_TRIES
 from node.roaming.session import RECENT, Phase, Session
 from node.station import MOST_DATAGRAMS
@@ -455,7 +456,7 @@ def test_an_event_that_is_merged_again_stands_among_the_latest():
     events = [wire.Event(1, 1, sequence, 0.0, 0, {}, b"") for sequence in range(RECENT + 1)]
     for event in events[:RECENT]:
         assert session.deliver(event)
-    session.merge(events[:1])
+    session.merge([Held(events[0])])
     assert session.deliver(events[RECENT]) and not session.deliver(events[0]) and session.deliver(events[1])
 
 

@@ -28,7 +28,7 @@ def run(tmp_path_factory):
         files[node] = open_journal(folder / f"{node}.journal")
         return JournaledBroker(files[node], node, *arguments)
 
-    world = RadioWorld(5, seed=12, loss=0.1, make=make)
+    world = RadioWorld(5, seed=12, loss=0.1, make=make, shift=0.0)  # records have the time of the world
     world.link(0, 1, 2, 3, 4, 0)
     for node, broker in world.brokers.items():
         broker.attach("c", lambda event: None)

@@ -108,7 +108,7 @@ def test_only_what_nobody_counts_on_may_come_beside_the_channel():
         counter += 1
         broker.datagram_received(wire.encode(Peer(0, 1), counter, [wire.Once(((1, nonce), (7, 9)), message)]))
 
-    once(wire.Sub((parse("z = 1"),)))
+    once(wire.Sub((parse("z = 1"),), None))
     once(wire.Unsub((parse("x exists").hash,)))
     assert dropped == ["misplaced"] * 2 and parse("z = 1").hash not in dict(broker.routing.table)
     once(wire.Event(0, 1, 99, 0.0, 0, {"x": 1}, b""), nonce=12345)

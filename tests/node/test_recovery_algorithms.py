@@ -97,7 +97,7 @@ def test_push_handle_req_msg_sends_what_is_in_the_cache():
     core.passes(event(3), 1)
     core.routed((7, 2, ME), wire.GossipRequest(digest(1, 2, 3)))
     core.run(1.0)
-    assert core.take() == [((ME, 2, 7), wire.GossipAnswer(event(k))) for k in (1, 3)]
+    assert core.take() == [((ME, 2, 7), wire.GossipAnswer(0, event(k))) for k in (1, 3)]
 
 
 def test_push_takes_the_answer_once_and_says_from_whom_after_how_many_rounds():
@@ -106,11 +106,11 @@ def test_push_takes_the_answer_once_and_says_from_whom_after_how_many_rounds():
     core.time = 1.0
     core.over(1, wire.PushGossip((1,), A, digest(2)))
     core.time = 1.25
-    core.routed((7, 2, ME), wire.GossipAnswer(event(2)))
+    core.routed((7, 2, ME), wire.GossipAnswer(0, event(2)))
     assert core.delivered == [event(2)._replace(hops=4)]
     assert core.records == [("event_recovered", {"event": "9.1.2", "giver": 7, "rounds": 2, "seconds": 1.25})]
     assert core.has(2)
-    core.routed((1, ME), wire.GossipAnswer(event(2)))
+    core.routed((1, ME), wire.GossipAnswer(0, event(2)))
     core.over(1, wire.PushGossip((1,), A, digest(2)))
     assert core.delivered == [event(2)._replace(hops=4)] and core.drops == ["late"]
 
@@ -124,8 +124,8 @@ def test_push_forgets_first_what_was_not_asked_for_lately():
         if sequence % 1000 == 0:  # those who have it go on telling
             core.over(2, wire.PushGossip((2,), A, digest(1)))
     core.take()
-    core.routed((2, ME), wire.GossipAnswer(event(2)))
-    core.routed((2, ME), wire.GossipAnswer(event(1)))
+    core.routed((2, ME), wire.GossipAnswer(0, event(2)))
+    core.routed((2, ME), wire.GossipAnswer(0, event(1)))
     assert core.drops == ["unasked"] and core.delivered == [event(1)._replace(hops=3)]
 
 
@@ -255,10 +255,10 @@ def test_subscriber_pull_handle_gossip_msg_answers_by_any_pattern_of_the_event()
     core.over(2, wire.SubscriberPull((7, 2), A, digest(5, 6)))
     core.run(1.0)
     assert core.take() == [((3,), wire.SubscriberPull((7, 2, ME), A, digest(6))),
-                           ((ME, 2, 7), wire.GossipAnswer(kept))]
+                           ((ME, 2, 7), wire.GossipAnswer(0, kept))]
     core.over(2, wire.SubscriberPull((8, 2), A, digest(5)))
     core.run(1.0)
-    assert core.take() == [((ME, 2, 8), wire.GossipAnswer(kept))], "all was answered: it goes no further"
+    assert core.take() == [((ME, 2, 8), wire.GossipAnswer(1000, kept))], "all was answered: it goes no further"
 
 
 @pytest.mark.parametrize("subscribed", [True, False])
@@ -281,10 +281,10 @@ def test_pulls_take_the_answer_once_and_count_the_rounds(pull):
         assert core.recovery.start_round()
     core.time = 3.5
     answer = tagged(50, [("a", 3), ("b", 7)])
-    core.routed((7, 2, ME), wire.GossipAnswer(answer))
+    core.routed((7, 2, ME), wire.GossipAnswer(0, answer))
     assert core.delivered == [answer._replace(hops=4)] and len(core.recovery.lost) == 0
     assert core.records == [("event_recovered", {"event": "9.1.50", "giver": 7, "rounds": 3, "seconds": 3.5})]
-    core.routed((7, 2, ME), wire.GossipAnswer(answer))
+    core.routed((7, 2, ME), wire.GossipAnswer(0, answer))
     assert core.drops == ["late"] and len(core.delivered) == 1
     assert core.recovery.cache.numbered((hash_of("b"), 9, 1, 7)) == answer
 
@@ -323,7 +323,7 @@ def test_publisher_pull_handle_gossip_msg_the_first_cache_on_the_way_answers():
     core.routed((2, ME), wire.PublisherPull(route, 1, ((A, (5, 6)),)))
     core.run(1.0)
     assert core.take() == [((ME, 1), wire.PublisherPull(route, 1, ((A, (6,)),))),
-                           ((ME, 2, 7), wire.GossipAnswer(kept))]
+                           ((ME, 2, 7), wire.GossipAnswer(0, kept))]
     core.routed((2, ME), wire.PublisherPull(route, 1, ((A, (5,)),)))
     assert not any(type(message) is wire.PublisherPull for _, message in core.take())
 
@@ -334,7 +334,7 @@ def test_publisher_pull_ends_at_the_source():
     core.routed((2, ME), wire.PublisherPull((7, 2, ME), 1, ((A, (1, 2)),)))
     core.run(1.0)
     answers = [one for one in core.take() if type(one[1]) is wire.GossipAnswer]
-    assert answers == [((ME, 2, 7), wire.GossipAnswer(sent._replace(route=())))]
+    assert answers == [((ME, 2, 7), wire.GossipAnswer(0, sent._replace(route=())))]
     core.routed((2, ME), wire.PublisherPull((7, 2, ME), 2, ((A, (1,)),)))  # another life of the source
     assert core.take() == []
 
@@ -373,7 +373,7 @@ def test_an_event_that_comes_by_the_tree_after_it_was_recovered_goes_on_but_is_n
     lose(core, 3, route=(9, 1))
     core.over(2, wire.PushGossip((2,), A, digest(50))) if name == "push" else core.recovery.start_round()
     answer = tagged(50, [("a", 3)])
-    core.routed((2, ME), wire.GossipAnswer(answer))
+    core.routed((2, ME), wire.GossipAnswer(0, answer))
     assert len(core.delivered) == 1
     onward, clients = core.passes(answer, 1, ["c"])
     assert EventId(*onward[:3]) == (9, 1, 50) and clients == []

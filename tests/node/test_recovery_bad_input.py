@@ -98,8 +98,8 @@ def test_an_event_whose_route_has_a_loop_loses_it_and_goes_on(route):
 def test_an_answer_never_asked_for_changes_nothing(name):
     core = Core(RECOVERIES[name]).wants("c", "a")
     for answer in (event(7), tagged(7, [("a", 7)]), tagged(8)):
-        core.routed((2, ME), wire.GossipAnswer(answer))
-    core.routed((2, ME), wire.GossipAnswer(wire.GossipRequest(())))
+        core.routed((2, ME), wire.GossipAnswer(0, answer))
+    core.routed((2, ME), wire.GossipAnswer(0, wire.GossipRequest(())))
     assert core.drops == ["unasked"] * 3 + ["misplaced"]
     assert not core.delivered and not core.records and not len(core.recovery.cache)
 
@@ -111,7 +111,7 @@ def test_an_answer_to_a_question_of_long_ago_is_not_taken():
     core.recovery.start_round()
     core.time = 6.0
     assert not core.recovery.start_round()
-    core.routed((2, ME), wire.GossipAnswer(tagged(2, [("a", 2)])))
+    core.routed((2, ME), wire.GossipAnswer(0, tagged(2, [("a", 2)])))
     assert core.drops == ["unasked"] and not core.delivered
 
 
@@ -119,7 +119,7 @@ def test_push_does_not_take_one_either():
     core = Core(Push, lost_patience=5.0).wants("c", "a")
     core.over(2, wire.PushGossip((2,), A, digest_of(1)))
     core.time = 6.0
-    core.routed((2, ME), wire.GossipAnswer(event(0)))
+    core.routed((2, ME), wire.GossipAnswer(0, event(0)))
     assert core.drops == ["unasked"] and not core.delivered
 
 
@@ -191,7 +191,7 @@ FLOODS = {
     "tagged events": lambda k: wire.TaggedEvent(k, 1, k, 0.0, 1, {"kind": "a"}, b"x" * 200,
                                                 tuple((i.to_bytes(8), k) for i in range(16)), (k, 1)),
     "requests": lambda k: wire.GossipRequest(((0, 1, tuple(range(k, k + 100))),)),
-    "answers": lambda k: wire.GossipAnswer(wire.Event(k, 1, k, 0.0, 1, {"kind": "a"}, b"x" * 200)),
+    "answers": lambda k: wire.GossipAnswer(0, wire.Event(k, 1, k, 0.0, 1, {"kind": "a"}, b"x" * 200)),
     "publisher pulls": lambda k: wire.PublisherPull((1, 2, 3), 1, ((A, tuple(range(k, k + 100))),)),
     "parts": lambda k: wire.Part(k, 0, 80, b"x" * 700),
 }

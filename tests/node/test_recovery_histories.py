@@ -170,9 +170,9 @@ class CombinedThatNeverAnswers(Combined):
 
 
 class CombinedThatKeepsNothing(Combined):
-    def passing(self, event, arrival, clients):
+    def passing(self, event, arrival, clients, born=None):
         self.cache._most = 0
-        return super().passing(event, arrival, clients)
+        return super().passing(event, arrival, clients, born)
 
 
 MUTANTS = [(PushThatTakesEveryAnswer, "push"), (CombinedThatLosesItsLosses, "combined"),
@@ -225,7 +225,7 @@ def test_an_event_recovered_before_it_comes_by_the_tree_is_delivered_once_and_pa
 def test_clients_that_take_what_they_did_not_want_then_are_found():
     def make(node, epoch, config, env, decode):
         broker = Broker(node, epoch, config, env, decode)
-        broker.clients.wanted_at = lambda client, event: True
+        broker.clients.wanted_at = lambda client, attributes, born: True
         return broker
 
     world = RecoveryWorld(3, "push", make=make, seed=1)

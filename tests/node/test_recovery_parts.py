@@ -268,7 +268,7 @@ def test_the_largest_messages_of_recovery_fit_a_datagram():
     widest = digest.grouped((2**32 - k, 2**32 - 1, 2**32 - k) for k in range(1, 500))
     keyed = digest.grouped((k.to_bytes(8), 2**32 - k) for k in range(1, 500))
     event = tagged(1, [(A, 2**32 - 1)] * ATTACHED, payload=bytes(PIECE))
-    parts = list(Parts(Clock()).cut(wire.GossipAnswer(event)))
+    parts = list(Parts(Clock()).cut(wire.GossipAnswer(0, event)))
     for message in (wire.GossipRequest(widest), wire.PublisherPull(route, 2**32 - 1, keyed), *parts):
         wire.encode(wire.Peer(1, 1), 1, [wire.Relay(2**32 - 1, wire.Routed(route[:2], message))], b"secret")
     for message in (wire.GossipRequest(widest), *parts):
@@ -325,7 +325,7 @@ def test_a_table_tells_all_filters_that_an_event_matches(changes):
 
 @given(st.integers(0, 4000), st.randoms(use_true_random=False))
 def test_parts_make_up_the_whole_in_any_order(size, chance):
-    message = wire.GossipAnswer(tagged(1, payload=bytes(size)))
+    message = wire.GossipAnswer(0, tagged(1, payload=bytes(size)))
     parts = list(Parts(Clock()).cut(message))
     if len(parts) == 1:
         assert parts == [message]

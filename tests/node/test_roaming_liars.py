@@ -345,7 +345,7 @@ def test_what_belongs_to_brokers_is_not_taken_from_a_device():
     """No tree message, no subscription, no STOP over the channel of a device."""
     world, liar = liar_world()
     liar.attach()
-    for message in (wire.Sub((parse("n = 1"),)), wire.Leader(5, 1, 1, 0, False, (5,)), forged(),
+    for message in (wire.Sub((parse("n = 1"),), None), wire.Leader(5, 1, 1, 0, False, (5,)), forged(),
                     wire.Stop(5, 1, 9, 1, (), b"p" * 16, (5,)), handed(world, 1, 1)):
         liar.tell(message)
     assert world.drops()["misplaced"] == 5 and not len(world.sim.brokers[0].routing.table)

@@ -36,7 +36,7 @@ def texts(core):
 def test_what_comes_over_a_link_that_is_not_there_is_counted():
     core, links = star()
     gone = LinkId.between(0, 9, 77)
-    for message in (wire.Sub((GRAY,)), wire.Unsub((GRAY.hash,)), wire.Snapshot(0, True, (GRAY,)),
+    for message in (wire.Sub((GRAY,), None), wire.Unsub((GRAY.hash,)), wire.Snapshot(0, True, (GRAY,)),
                     wire.Event(9, 1, 1, 0.0, 0, {"kind": "gray"}, b"")):
         core.routing.link_messages[type(message)](gone, message)
     assert core.drops == ["dead_link"] * 4 and len(core.routing.table) == 0
@@ -44,19 +44,19 @@ def test_what_comes_over_a_link_that_is_not_there_is_counted():
 
 def test_first_subscriber_is_told_to_all_others_and_the_second_to_the_first():
     core, links = star()
-    core.receive(links[1], wire.Sub((GRAY,)))
+    core.receive(links[1], wire.Sub((GRAY,), None))
     assert texts(core) == [(2, "SUB", str(GRAY)), (3, "SUB", str(GRAY))]
-    core.receive(links[2], wire.Sub((GRAY,)))
+    core.receive(links[2], wire.Sub((GRAY,), None))
     assert texts(core) == [(1, "SUB", str(GRAY))]
-    core.receive(links[3], wire.Sub((GRAY,)))
-    core.receive(links[3], wire.Sub((GRAY,)))
+    core.receive(links[3], wire.Sub((GRAY,), None))
+    core.receive(links[3], wire.Sub((GRAY,), None))
     assert texts(core) == []
 
 
 def test_last_but_one_unsubscription_goes_to_the_one_left_and_the_last_to_all_others():
     core, links = star()
     for link in links.values():
-        core.receive(link, wire.Sub((GRAY,)))
+        core.receive(link, wire.Sub((GRAY,), None))
     core.sent.clear()
     core.receive(links[3], wire.Unsub((GRAY.hash,)))
     assert texts(core) == []
@@ -90,9 +90,9 @@ def test_two_clients_of_one_filter_are_one_hop_to_the_others():
 def test_covering_tells_only_what_no_other_filter_covers():
     core, links = star("covering")
     wide, narrow, other = parse("x > 3"), parse("x > 5"), parse("y > 1")
-    core.receive(links[1], wire.Sub((narrow, other)))
+    core.receive(links[1], wire.Sub((narrow, other), None))
     core.sent.clear()
-    core.receive(links[2], wire.Sub((wide,)))
+    core.receive(links[2], wire.Sub((wide,), None))
     assert texts(core) == [(1, "SUB", "x > 3"), (3, "SUB", "x > 3"), (3, "UNSUB", narrow.hash)]
     core.receive(links[2], wire.Unsub((wide.hash,)))
     assert texts(core) == [(1, "UNSUB", wide.hash), (3, "SUB", "x > 5"), (3, "UNSUB", wide.hash)]
@@ -108,7 +108,7 @@ def test_sub_goes_before_unsub():
 
 def test_held_back_filters_are_told_on_release_if_still_wanted():
     core, links = star()
-    core.receive(links[1], wire.Sub((GRAY, parse("x = 1"))))
+    core.receive(links[1], wire.Sub((GRAY, parse("x = 1")), None))
     core.sent.clear()
     link = links[3]._replace(nonce=99)
     core.routing.add_link(link, [GRAY.hash, parse("x = 1").hash])
@@ -123,13 +123,13 @@ def test_held_back_filters_are_told_on_release_if_still_wanted():
 
 def test_kept_filters_of_a_lost_link_are_withdrawn_when_let_go():
     core, links = star()
-    core.receive(links[1], wire.Sub((GRAY, parse("x = 1"))))
+    core.receive(links[1], wire.Sub((GRAY, parse("x = 1")), None))
     core.sent.clear()
     core.routing.remove_link(links[1], keep=True)
     assert texts(core) == []
     assert not core.routing.table.filters_of(links[1])
-    core.receive(links[2], wire.Sub((GRAY,)))
-    core.receive(links[3], wire.Sub((GRAY,)))
+    core.receive(links[2], wire.Sub((GRAY,), None))
+    core.receive(links[3], wire.Sub((GRAY,), None))
     core.routing.let_go(links[1])
     gone = parse("x = 1").hash
     assert texts(core) == [(2, "UNSUB", gone), (3, "UNSUB", gone)]
@@ -138,7 +138,7 @@ def test_kept_filters_of_a_lost_link_are_withdrawn_when_let_go():
 def test_messages_of_an_unknown_link_change_nothing():
     core, links = star()
     strange = links[1]._replace(nonce=99)
-    for message in (wire.Sub((GRAY,)), wire.Unsub((GRAY.hash,)), wire.Resync(0), wire.Snapshot(0, True, (GRAY,)),
+    for message in (wire.Sub((GRAY,), None), wire.Unsub((GRAY.hash,)), wire.Resync(0), wire.Snapshot(0, True, (GRAY,)),
                     wire.Event(1, 1, 1, 0.0, 1, {"kind": "gray"}, b"")):
         core.receive(strange, message)
     assert len(core.routing.table) == 0 and not core.sent and not core.env.of_kind("forwarded")
@@ -156,7 +156,7 @@ def test_parts_fit_a_datagram_and_a_long_filter_goes_alone():
 def test_long_unsubscriptions_are_cut():
     core, links = star()
     filters = [parse(f"x = {i}") for i in range(300)]
-    core.receive(links[1], wire.Sub(tuple(filters)))
+    core.receive(links[1], wire.Sub(tuple(filters), None))
     core.sent.clear()
     core.routing.remove_link(links[1])
     hashes = [key for to, message in core.sent for key in message.filters]
@@ -173,7 +173,7 @@ def test_an_event_goes_to_matching_links_except_the_one_it_came_from():
     core, links = star()
     core.clients.subscribe("c", GRAY)
     for link in (links[1], links[2]):
-        core.receive(link, wire.Sub((GRAY,)))
+        core.receive(link, wire.Sub((GRAY,), None))
     core.sent.clear()
     core.receive(links[1], event())
     assert core.sent == [((links[2],), event(hops=2))]
@@ -187,7 +187,7 @@ def test_an_event_goes_to_matching_links_except_the_one_it_came_from():
 
 def test_an_event_that_has_crossed_255_links_goes_no_further():
     core, links = star()
-    core.receive(links[2], wire.Sub((GRAY,)))
+    core.receive(links[2], wire.Sub((GRAY,), None))
     core.sent.clear()
     core.receive(links[1], event(hops=255))
     assert core.sent == []
@@ -229,12 +229,12 @@ def test_filters_over_a_link_are_bounded_and_the_refusal_is_recorded_once():
     core, links = star()
     many = [parse(f"x = {i}") for i in range(MAX_FILTERS_PER_LINK + 10)]
     for part in parts(many):
-        core.receive(links[1], wire.Sub(part))
+        core.receive(links[1], wire.Sub(part, None))
     assert len(core.routing.table.filters_of(links[1])) == MAX_FILTERS_PER_LINK
     assert core.env.of_kind("refused") == [
         {"what": f"filters over link {links[1]}", "limit": MAX_FILTERS_PER_LINK}]
     core.clients.subscribe("c", many[-1])
-    core.receive(links[2], wire.Sub((many[-2],)))
+    core.receive(links[2], wire.Sub((many[-2],), None))
     assert len(core.routing.table) == MAX_FILTERS_PER_LINK + 2
 
 
@@ -313,10 +313,10 @@ def test_a_digest_of_another_position_is_not_compared():
 
 def test_requests_and_answers_are_bounded_in_rate():
     world, link = damaged_pair()
-    asked = []
+    asked, began = [], world.cores[1].env.time
     for _ in range(200):
         hello(world, 0, 1)  # never answered
-        asked += [world.cores[1].env.time for _ in world.cores[1].take_sent()]
+        asked += [round(world.cores[1].env.time - began, 6) for _ in world.cores[1].take_sent()]
         world.cores[1].env.time += 1.0
     assert asked == [0.0, 5.0, 15.0, 35.0, 75.0, 155.0]
     core = world.cores[0]
@@ -367,7 +367,7 @@ def test_subscriptions_behind_a_snapshot_under_way_void_it():
     world, link = damaged_pair()
     core = world.cores[1]
     core.receive(link, wire.Snapshot(0, False, ()))
-    core.receive(link, wire.Sub((GRAY,)))
+    core.receive(link, wire.Sub((GRAY,), None))
     core.receive(link, wire.Snapshot(1, True, ()))
     assert GRAY.hash in core.routing.table.filters_of(link)
 

@@ -18,7 +18,7 @@ def test_filters_are_counted_where_messages_carry_any():
     traffic = Traffic(NodeConfig(), SimpleNamespace(record=record))
     some = tuple(filters.parse(text) for text in ("a = 1", "b = 2", "c = 3"))
     rec = wire.Rec(LinkId(1, 2, 7), some[:2], (some[2].hash,))
-    traffic.sent((wire.Data(((2, 7, 0),), wire.Sub(some)), wire.Data(((2, 7, 1),), wire.Sub(some[:1])), wire.Data(((2, 7, 2),), rec)), 900)
+    traffic.sent((wire.Data(((2, 7, 0),), wire.Sub(some, None)), wire.Data(((2, 7, 1),), wire.Sub(some[:1], None)), wire.Data(((2, 7, 2),), rec)), 900)
     traffic.sent((wire.Data(((2, 7, 3),), wire.Unsub((some[0].hash,))),
                   wire.Data(((2, 7, 4),), wire.RecAck(LinkId(1, 2, 7)))), 200)
     traffic.report()

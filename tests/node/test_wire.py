@@ -81,7 +81,7 @@ def test_messages_are_values():
     assert wire.Ack(1, 2, 3, 4) == wire.Ack(1, 2, 3, 4) and hash(wire.Ack(1, 2, 3, 4)) == hash(
         wire.Ack(1, 2, 3, 4)
     )
-    assert wire.Sub(()) != wire.Unsub(()) and not wire.Sub(()) == wire.Unsub(()) and wire.Sub(()) != ((),)
+    assert wire.Sub((), None) != wire.Unsub(()) and not wire.Sub((), None) == wire.Unsub(()) and wire.Sub((), None) != ((),)
     assert pickle.loads(pickle.dumps(HELLO)) == HELLO == copy.deepcopy(HELLO)
     assert EVENT._replace(hops=1).hops == 1 and EVENT.hops == 0
     assert repr(wire.Reset(5)) == "Reset(nonce=5)"
@@ -115,7 +115,7 @@ def test_types_keep_apart():
 
 @given(filters())
 def test_filters_travel(f):
-    message = wire.Sub((f,))
+    message = wire.Sub((f,), None)
     assert wire.decode_message(wire.encode_message(message)).filters[0] == f
 
 
@@ -360,7 +360,7 @@ def test_the_canonical_one_is_taken():
         ),
         ([wire.Data((), EVENT._replace(attributes={"\ud800": 1}))], "EVENT.attributes.*surrogate"),
         ([wire.Data((), EVENT._replace(attributes=3))], "EVENT.attributes"),
-        ([wire.Data((), wire.Sub(("x = 1",)))], "SUB.filters is no Filter"),
+        ([wire.Data((), wire.Sub(("x = 1",), None))], "SUB.filters is no Filter"),
         ([wire.Data((), wire.Unsub((bytes(9),)))], "UNSUB.filters"),
         ([wire.Data((), 7)], "7 is no message"),
         ([(5, 1)], "is no message"),

@@ -45,7 +45,7 @@ SAMPLES = [
             wire.Ack(18, 99, 5, 2**64 - 1),
         ],
     ),
-    wire.encode(ME, 3, [wire.Data((), wire.Sub((filters.parse('kind = "temp" and x in [1, true, 0x00]'),)))]),
+    wire.encode(ME, 3, [wire.Data((), wire.Sub((filters.parse('kind = "temp" and x in [1, true, 0x00]'),), None))]),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Routing, reconciliation and clients of several nodes over the scripted tree: no radio, no clock.
+"""Routing, reconciliation and clients of several nodes over the scripted tree: no radio, and a clock that counts steps.
 
 A link is a pair of FIFO queues. Its two ends learn what happened to it one at a time, whenever the history
 lets them; a message waits until its receiver has opened the link, and dies with the link. Messages off the
@@ -20,6 +20,8 @@ from node.routing.forwarding import SubscriptionForwarding
 from node.routing.hierarchical import HierarchicalForwarding
 from node.routing.strategy import Surroundings
 from node.routing.table import SubscriptionTable
+
+TICK = 0.01  # s that a step takes
 
 
 class Timer:
@@ -98,8 +100,11 @@ class Core:
     def received_position(self, link):
         return self.counts.get(link, [0, 0])[1]
 
-    def deliver(self, client, event):
-        self.clients.deliver(client, event)
+    def deliver(self, client, event, born=None):
+        if born is None:
+            self.clients.deliver(client, event)
+        elif self.clients.wanted_at(client, event.attributes, born):
+            self.clients.deliver(client, event, recovered=True)
 
     # notices of the tree
     def lost(self, link, reason):
@@ -135,7 +140,7 @@ class Core:
 class TreeWorld:
     def __init__(self, nodes, forwarding="identity", reconciler=Strawman, edges=(),
                  strategy=SubscriptionForwarding, **config):
-        config = NodeConfig(forwarding=forwarding, digest=False, **config)
+        config = NodeConfig(forwarding=forwarding, digest=False, **{"replay_window": 0, **config})
         self.script = Script(nodes, self._notify, rooted=strategy is HierarchicalForwarding)
         self.queues = {}  # (link, receiver) -> deque of messages
         self.open = set()  # (link, node): this end knows the link and has not heard of its loss
@@ -202,6 +207,8 @@ class TreeWorld:
             return ""
         prompt = [step for step in steps if step[0] != "timer"] if choice % 8 != 7 else []
         steps = prompt or steps
+        for core in self.cores:
+            core.env.time += TICK
         return self.happen(*steps[choice % len(steps)])
 
     def happen(self, what, where):

@@ -119,12 +119,12 @@ def test_links_are_fifo_and_take_their_time():
     end = network.connect(link, 0, 1, {Sub: lambda link, message: heard.append((round(network.time, 6), len(message[0])))})
     dispatcher = Run(Parameters(**SMALL), write(Parameters(**SMALL))).dispatchers[0]
     dispatcher._network, dispatcher.ends = network, {link: end}
-    dispatcher.send([link], Sub((pattern(0), pattern(1))))
-    dispatcher.send([link], Sub((pattern(2),)))
+    dispatcher.send([link], Sub((pattern(0), pattern(1)), None))
+    dispatcher.send([link], Sub((pattern(2),), None))
     network.run(1.0)
     assert heard == [(0.2, 2), (0.3, 1)]
     assert network.sent == {"SUB": [3, 3]}  # as the paper sends them, one by one
-    dispatcher.send([link], Sub((pattern(2),)))
+    dispatcher.send([link], Sub((pattern(2),), None))
     end.open = False  # it breaks with the message under way
     network.run(2.0)
     assert len(heard) == 2
@@ -288,11 +288,11 @@ def test_every_message_of_recovery_has_a_size():
     assert numbers(wire.PushGossip((1, 2), b"12345678", numbered)) == 2 + 2 + (2 + 3) + (2 + 1)
     tagged = wire.TaggedEvent(7, 1, 2, 0.0, 0, {}, b"", ((b"12345678", 4), (b"abcdefgh", 9)), (7, 3))
     assert numbers(tagged) == 2 * 3 + 2
-    assert numbers(wire.GossipAnswer(tagged)) == numbers(tagged)
+    assert numbers(wire.GossipAnswer(0, tagged)) == numbers(tagged)
     assert numbers(wire.Counters(((b"12345678", ((1, 1, 5), (2, 1, 6))),))) == 2 + 3 * 2
     network = Network(1e6, 1000.0, 1000.0, 100.0, 32.0)
     assert network.account_recovery(tagged, 3) == pytest.approx(8 * 32 / 1e6)
-    assert network.account_recovery(wire.GossipAnswer(tagged), 1) == pytest.approx((100 + 1000 + 8 * 32) / 1e6)
+    assert network.account_recovery(wire.GossipAnswer(0, tagged), 1) == pytest.approx((100 + 1000 + 8 * 32) / 1e6)
     assert network.recovery == {"TAGGED_EVENT": [3, 3 * 256.0], "GOSSIP_ANSWER": [1, 1356.0]}
     assert network.messages == 1  # a tagged event was counted as an event
 

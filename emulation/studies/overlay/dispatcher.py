@@ -146,10 +146,11 @@ class Dispatcher:
             heappush(heap, (at, order, end, message, cause))
         network.order = order
 
-    def deliver(self, client: str, event: AnyEvent) -> None:
+    def deliver(self, client: str, event: AnyEvent, born: float | None = None) -> bool:
         cast(Text, event[5]).got |= self._bit
+        return True
 
-    def deliver_recovered(self, event: AnyEvent) -> int:
+    def deliver_recovered(self, event: AnyEvent, born: float) -> int:
         """To the one client, if it wanted the event when it was published."""
         text = cast(Text, event[5])
         if not any(self.since.get(key, math.inf) <= text.at for key in text.patterns):

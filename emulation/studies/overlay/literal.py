@@ -82,7 +82,7 @@ class Literal(SubscriptionForwarding):
         self.flush()
 
     # ---- what a change of the table makes of it: a message, whatever was told before --------------------
-    def more_wanted(self, link: LinkId, state: Told, key: FilterHash, wanted: Filter) -> None:
+    def more_wanted(self, link: LinkId, state: Told, key: FilterHash, wanted: Filter, since: float | None = None) -> None:
         if not self._silent(link):
             state.to_sub[key] = wanted
             self.unsent[link] = state

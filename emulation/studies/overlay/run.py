@@ -57,7 +57,7 @@ class Run:
         config = NodeConfig(reconcile=parameters.protocol, strategy=parameters.strategy,
                             flush="broadcast" if parameters.flush == "none" else parameters.flush, digest=False, activate_wait=WAIT, path_wait=WAIT,
                             unsubscription_timer=parameters.unsubscription_timer,
-                            subscription_timer=parameters.subscription_timer,
+                            subscription_timer=parameters.subscription_timer, replay_window=0,
                             retransmission=not parameters.loss, **{key: getattr(parameters, key) for key in RECOVERY})
         how = reading(parameters)
         for node in range(parameters.dispatchers):

@@ -1,0 +1,72 @@
+"""Replay on subscription: events of late, for a link that comes to want them because the tree changed.
+
+No paper has it; costa-epidemic-reliability recovers the same losses by gossip. While a tree is broken, events still reach
+every broker of the publisher's part that wants them, and get no further. The SUB that then comes over the link that mends
+the tree names exactly who lacks them. It travels up to brokers that had all events of its filters (observation 1 of
+cugola-frey-murphy-picco-dynamic-topology), or to the publishers, and says since when they may have been missed; each
+broker on its way sends what it had, and what it sends is passed on as any event is, once.
+
+So nothing that a closed channel left unacknowledged is lost: it has not gone over the link that takes its place.
+"""
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection
+
+from node.event import AnyEvent, size_of
+from node.filters import Filter
+from node.ids import LinkId
+
+MOST_BYTES = 262144  # of events remembered, about
+EVENTS, BYTES = 64, 16384  # sent over a link for one message that asks
+
+
+class Passed:
+    """An event that came through here."""
+
+    __slots__ = ("arrived", "born", "event", "links", "size")
+
+    def __init__(self, event: AnyEvent, arrived: float, born: float, links: set[LinkId]) -> None:
+        self.event = event
+        self.arrived, self.born = arrived, born  # s, by this node's clock; born: published, about
+        self.links = links  # that it came or went over
+        self.size = size_of(event)
+
+
+class Recent:
+    """What came through this node within a window of time."""
+
+    def __init__(self, window: float) -> None:
+        """`window`: s that an event is remembered."""
+        self._window = window
+        self._events: deque[Passed] = deque()  # in the order in which they came
+        self._bytes = 0
+
+    def passed(self, event: AnyEvent, now: float, born: float, arrival: LinkId | None, links: Collection[LinkId]) -> None:
+        """Remember an event that came by `arrival` and goes on over `links`."""
+        one = Passed(event, now, born, {*links} if arrival is None else {arrival, *links})
+        self._events.append(one)
+        self._bytes += one.size
+        while self._events and (self._bytes > MOST_BYTES or self._events[0].arrived < now - self._window):
+            self._bytes -= self._events.popleft().size
+
+    def missed(self, link: LinkId, filters: Collection[Filter], since: float) -> tuple[list[Passed], int]:
+        """What came since then (s), matches any of the filters and has not been at the link's far end as far as is known
+        here, in the order in which it came; and how many more there are than may be sent at once, which are the oldest.
+        What is given out counts as gone over the link."""
+        found: list[Passed] = []
+        left, room = 0, BYTES
+        for one in reversed(self._events):
+            if one.arrived < since:
+                break
+            attributes = one.event.attributes
+            if link in one.links or not any(wanted.matches(attributes) for wanted in filters):
+                continue
+            room -= one.size
+            if len(found) >= EVENTS or room < 0 and found:
+                left += 1
+                continue
+            one.links.add(link)
+            found.append(one)
+        found.reverse()
+        return found, left
