@@ -356,7 +356,7 @@ def test_the_canonical_one_is_taken():
         ([wire.Data((), EVENT._replace(published="soon"))], "EVENT.published"),
         (
             [wire.Data((), EVENT._replace(attributes={"x": None}))],
-            "EVENT.attributes is not to be believed: attribute \"x\": a value is text",
+            "EVENT.attributes is not to be believed: attribute \"x\": found a value of type NoneType",
         ),
         ([wire.Data((), EVENT._replace(attributes={"\ud800": 1}))], "EVENT.attributes.*surrogate"),
         ([wire.Data((), EVENT._replace(attributes=3))], "EVENT.attributes"),

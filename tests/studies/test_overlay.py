@@ -271,11 +271,11 @@ def test_a_recovered_event_is_for_those_who_wanted_it_when_it_was_published():
     parameters = Parameters.of(LOSSY | {"recovery": "push"})
     dispatcher = Run(parameters, write(parameters)).dispatchers[0]
     event = Event(9, 1, 1, 0.5, 3, Text(0.5, 9, [3]), b"")
-    assert dispatcher.deliver_recovered(event) == 0
+    assert dispatcher.deliver_recovered(event, 0.5) == 0
     dispatcher.since[pattern(3).hash] = 0.6  # too late
-    assert dispatcher.deliver_recovered(event) == 0 and event[5].got == event[5].recovered == 0
+    assert dispatcher.deliver_recovered(event, 0.5) == 0 and event[5].got == event[5].recovered == 0
     dispatcher.since[pattern(3).hash] = 0.4
-    assert dispatcher.deliver_recovered(event) == 1 and event[5].got == event[5].recovered == 1
+    assert dispatcher.deliver_recovered(event, 0.5) == 1 and event[5].got == event[5].recovered == 1
 
 
 def test_every_message_of_recovery_has_a_size():
@@ -307,7 +307,7 @@ def test_every_message_of_recovery_has_a_size():
     ({"patterns": 97}, "patterns: found 97; from 1 to 96"),
     ({"loss": 1.5}, "loss: found 1.5; from 0 to 1"),
     ({"recovery": "pull"}, "recovery: found 'pull'; one of none, push"),
-    ({"recovery": "push", "strategy": "event"}, 'recovery: found "push" with strategy = "event", which spreads no patterns; strategy = "subscription", or recovery = "none"'),
+    ({"recovery": "push", "strategy": "event"}, 'recovery: found "push" with strategy = "event", which spreads no patterns; use strategy = "subscription", or recovery = "none"'),
     ({"gossip_forward": 2}, "gossip_forward: found 2; from 0 to 1"),
     ({"gossip_interval": 0}, "gossip_interval: found 0; from 0.001 to 3600"),
     ({"gossip_adaptive": "maybe"}, "gossip_adaptive: found 'maybe'; true or false"),
