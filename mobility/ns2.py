@@ -248,7 +248,7 @@ def _remarks(script: _Script, zero_speed: str, last: float) -> list[str]:
                      "not km or degrees")
     if script.high and (low := [name for name, node in nodes.items() if node.place[2] is None]):
         notes.append(f"{_some(low)} without Z_, while others have one: 0 is used, as in ns-2")
-    again = [name for name, node in nodes.items() if len({leg[0] for leg in node.legs}) < len(set(leg[:2] for leg in node.legs))]
+    again = [name for name, node in nodes.items() if len({leg[0] for leg in node.legs}) < len({leg[:2] for leg in node.legs})]
     if again:
         notes.append(f"{_some(again)} with two setdest at one instant: the later line applies, as in ns-2")
     widths = {len(leg[1]) for node in nodes.values() for leg in node.legs}

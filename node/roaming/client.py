@@ -128,11 +128,11 @@ class RoamingClient:
 
     def detach(self) -> None:
         """Announce that the device leaves: its broker keeps what arrives until it attaches again."""
-        self._do(lambda: self._device.move_out())
+        self._do(self._device.move_out)
 
     def attach(self) -> None:
         """Attach again after `detach`, to the broker heard best. Without `detach` a client attaches by itself."""
-        self._do(lambda: self._device.move_in())
+        self._do(self._device.move_in)
 
     @property
     def broker(self) -> NodeId | None:
@@ -147,7 +147,7 @@ class RoamingClient:
     def close(self) -> None:
         """Leave for good: the broker forgets the device and what waits for it."""
         try:
-            self._do(lambda: self._ending.cancel())
+            self._do(self._ending.cancel)
         except ClientError:
             pass  # it is over already
         self._thread.join()

@@ -314,8 +314,9 @@ class SubscriptionForwarding(Strategy):
                 continue
             told = [key] if key in state.filters else [
                 other for other, one in state.filters.items() if dominates(one, wanted)] if self._covering else []
-            if any([state.ask(one, since) for one in told]):
-                self.unsent[link] = state
+            for one in told:
+                if state.ask(one, since):
+                    self.unsent[link] = state
 
     def _refuse(self, link: LinkId) -> None:
         state = self.links[link]

@@ -72,8 +72,7 @@ def measure(seconds: float, count: int, folder: Path) -> None:
     try:
         ip("-n", f"{tag}-air", "link", "add", "air", "type", "bridge")
         ip("-n", f"{tag}-air", "link", "set", "air", "up")
-        for number in range(count):
-            nodes.append(Node(tag, number, folder))
+        nodes.extend(Node(tag, number, folder) for number in range(count))
         while not all(node.control.exists() for node in nodes):
             time.sleep(0.1)
         clients = [Client(node.control) for node in nodes]

@@ -65,11 +65,10 @@ def study(folder: Path) -> str:
 
 def excerpt(printed: str) -> str:
     """The heads of the table and some of its rows; three dots for what is left out."""
-    lines, shown = printed.splitlines(), []
+    lines = printed.splitlines()
     first = next(at for at, line in enumerate(lines) if line.startswith("Delivery "))
-    for line in lines[:first + 1] + [line for line in lines[first + 1:] if line[10:].lstrip().startswith(SHOWN)]:
-        shown.append(line.rstrip())
-    return "\n".join([*shown, "..."])
+    shown = lines[:first + 1] + [line for line in lines[first + 1:] if line[10:].lstrip().startswith(SHOWN)]
+    return "\n".join([*(line.rstrip() for line in shown), "..."])
 
 
 def main() -> None:

@@ -77,9 +77,8 @@ def children(pid: int) -> list[int]:
     """The Java that a process has started."""
     found = []
     for thread in Path(f"/proc/{pid}/task").iterdir():
-        for line in (thread / "children").read_text().split():
-            if b"java" in Path("/proc", line, "cmdline").read_bytes():
-                found.append(int(line))
+        found += [int(line) for line in (thread / "children").read_text().split()
+                  if b"java" in Path("/proc", line, "cmdline").read_bytes()]
     return found
 
 

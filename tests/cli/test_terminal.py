@@ -84,7 +84,7 @@ def test_events_that_programs_send(tmp_path):
     node = start("node", "--id", 1, "--bind", "127.0.0.1", "--broadcast", "127.255.255.255", "--port", 47_811, "--control", "n.sock",
                  "--state", "state.json", cwd=tmp_path)
     try:
-        until(lambda: (tmp_path / "n.sock").exists())
+        until((tmp_path / "n.sock").exists)
         sub = start("sub", "--control", "n.sock", "*", cwd=tmp_path)
         assert sub.stderr.readline() == "subscribed: *\n"
         evil = EVIL.replace("\x00", "")

@@ -56,7 +56,7 @@ def test_it_sets_up_both_providers():
     for provider in ("virtualbox", "libvirt"):
         assert f"vm.provider({provider}).memory= 4096" in said and f"vm.provider({provider}).cpus= 2" in said
     assert "configure 2" in said and any(line.startswith("vm.box= ") for line in said)
-    assert [name for name in scripts()] == re.findall(r"^vm\.provision ([\w-]+) type=shell", done.stdout, re.MULTILINE)
+    assert list(scripts()) == re.findall(r"^vm\.provision ([\w-]+) type=shell", done.stdout, re.MULTILINE)
 
 
 def test_scripts_are_shell():
