@@ -39,7 +39,7 @@ def test_scenarios_filters_and_the_command_line_take_the_same_numbers(text, tmp_
         if HELD[text]:
             assert door() == float(text)
             continue
-        with pytest.raises((FilterError, UserError, topologies.ScenarioError), match="more digits|cannot hold all these digits|so near to 0"):
+        with pytest.raises((FilterError, UserError, topologies.ScenarioError), match="more digits|cannot hold all these digits|too close to 0"):
             door()
 
 

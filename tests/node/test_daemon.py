@@ -245,7 +245,7 @@ def test_starts_that_cannot_be_are_one_sentence(three, tmp_path):
     assert "there is no interface wlan9" in subprocess_fails(b, "wlan9")
     (tmp_path / "file").touch()
     assert "is not a socket" in b.fails("--port", "4711", "--control", str(tmp_path / "file"))
-    assert "cannot store the boot epoch" in b.fails("--port", "4711", "--state", str(tmp_path / "file/state"))
+    assert "cannot be kept" in b.fails("--port", "4711", "--state", str(tmp_path / "file/state"))
     assert "did you mean hello_losses" in b.fails("--config", config(tmp_path, "hello_loses = 3"))
     assert "node.ack_delay: found 11; it takes a number from 0 to 10" in b.fails(
         "--config", config(tmp_path, "ack_delay = 11"))

@@ -75,7 +75,7 @@ def test_each_run_of_a_batch_says_what_was_wrong_with_it(tmp_path):
     bad = [('"hosts": 3, "hosts.count": 2', "hosts.count: 'hosts' is also given as a value"),
            ('"hosts.count.x": 2, ' + whole, "hosts.count: also given as a table"),
            (whole + ', "run.world": "netns"', 'run.world: found "netns"; measure takes "sim"'),
-           (whole + ', "run.seed": NaN', "run.seed: found NaN; a whole number"),
+           (whole + ', "run.seed": NaN', "run.seed: found NaN; expected a whole number"),
            (whole.replace("20", "1e18"), "run.duration: found 1e+18")]
     (tmp_path / "batch").write_text("".join(
         f'{{"key": "{at}", "parameters": {{{given}}}}}\n' for at, (given, _) in enumerate(bad)))

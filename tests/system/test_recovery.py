@@ -25,7 +25,7 @@ def test_two_halves_that_were_apart_for_a_minute_exchange_what_the_other_missed(
     found = {}
     for recovery in ("none", "combined"):
         directory = run(LIBRARY / "minute-apart.toml", tmp_path / recovery, run__duration=DURATION, run__capture=False,
-                        node__recovery=recovery, run__window=[30.0, 130.0])
+                        node__recovery=recovery, node__replay_window=0, run__window=[30.0, 130.0])
         found[recovery] = across(directory)
         if recovery == "combined":
             everything = [(r["event"], r["node"]) for r in of_kind(directory, "delivered")]
