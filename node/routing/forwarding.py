@@ -369,6 +369,8 @@ class SubscriptionForwarding(Strategy):
                 return
             for other in [k for k, told in state.filters.items() if dominates(wanted, told)]:
                 state.withdraw(other)
+        if since is None and held.get(link):  # it may stand for one that is held back, whose events were missed
+            since = state.missed_since
         state.tell(key, wanted, self._env.now(), since)
         self.unsent[link] = state
 
