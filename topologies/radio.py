@@ -74,7 +74,7 @@ class LogDistanceRadio(_Radio):
 
 def _kind(table: object) -> str | None:
     if isinstance(table, Section):
-        return f"<{table.model}>"
+        return f"<{getattr(table, 'model')}>"
     return f"<{table.get('model', 'unit_disk')}>" if isinstance(table, dict) else None
 
 

@@ -395,7 +395,7 @@ def test_the_rule_counts_air_bystanders_and_losses():
     # and 101.5 + 20 + 352 us
     assert unicast_cost(200, base, data) == pytest.approx(264.2e-6, abs=1e-6)
     assert broadcast_cost(200, base) == pytest.approx(473.5e-6, abs=1e-6)
-    assert pytest.approx(100e-6) == RECEPTION
+    assert RECEPTION == pytest.approx(100e-6)
 
     def cheaper(size, addressees, bystanders, missing=0.0, base=base, data=data):
         return broadcast_is_cheaper(size, [missing] * addressees, bystanders, base, data)
