@@ -13,6 +13,9 @@ __all__ = [
     "Fragment",
     "Ack",
     "Reset",
+    "Beat",
+    "News",
+    "Missed",
     "Sub",
     "Unsub",
     "Event",
@@ -120,6 +123,29 @@ class _Reset(NamedTuple):
 
 class Reset(_Reset, Message):
     """The link of this nonce does not exist here; answers a message of a dead incarnation."""
+
+class _Beat(NamedTuple):
+    sequence: int  # of the beacon, modulo 16
+    check: int  # first two bytes of the BLAKE2s of a HELLO of sequence 0 that says all this
+
+class Beat(_Beat, Message):
+    """Beacon of a node that says what its last one said."""
+
+class _News(NamedTuple):
+    sequence: int  # as in BEAT
+    heard: tuple[tuple[NodeId, Epoch], ...] | None  # as in HELLO, all of them
+    standing: tuple[NodeId, int, bool] | None  # leader, depth and seeking of HELLO
+    digests: tuple[tuple[NodeId, int, int, bytes], ...] | None  # as in HELLO
+    check: int  # as in BEAT
+
+class News(_News, Message):
+    """Beacon of a node that says what is new; what is null is as in its last one."""
+
+class _Missed(NamedTuple):
+    nodes: tuple[NodeId, ...]  # whose beacons do not fit what is known of them
+
+class Missed(_Missed, Message):
+    """Rides with a beacon: the sender missed what these neighbors say; their next beacon is a HELLO."""
 
 class _Sub(NamedTuple):
     filters: tuple[Filter, ...]  # each a filter newly told

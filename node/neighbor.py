@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 
+from node.beacon import TURN, Known
 from node.environment import Timer
 from node.ids import Peer
 from node.relay import WAITS
@@ -63,10 +64,13 @@ class Neighbor:
     """What is known of one life of one node in range."""
 
     __slots__ = (
+        "beacon_at",
         "beacons",
         "counter",
+        "exact",
         "heard_at",
         "interval",
+        "known",
         "loss",
         "newest",
         "patience",
@@ -80,6 +84,7 @@ class Neighbor:
         "suspicion",
         "timer",
         "two_way",
+        "unknown",
         "unlisted",
     )
 
@@ -95,11 +100,15 @@ class Neighbor:
         self.two_way = False
         self.timer: Timer | None = None
         self.suspected_at = now  # when it had last been heard, at the last suspicion
+        self.beacon_at = now  # when its latest beacon came
+        self.known = Known()  # what it says
         self.forget_beacons()
 
     def forget_beacons(self) -> None:
         """Begin anew, as if no beacon had ever come."""
         self.sequence: int | None = None  # of the latest beacon
+        self.exact = False  # `sequence` is right; if not, modulo TURN only
+        self.unknown = 0  # latest beacons in a row that did not fit what is known
         self.beacons = 0  # bit i: beacon `sequence - i` has come
         self.loss = PRIOR_LOSS
         self.samples = PRIOR_BEACONS
@@ -119,6 +128,24 @@ class Neighbor:
         # a quarter more, because the beacons jitter
         self.patience = (patience(self.loss, least) + 0.25) * interval
         self.suspicion = (suspicion(self.loss) + 0.25) * interval
+
+    def counted(self, number: int, now: float) -> int | None:
+        """The sequence number of a beacon that is numbered modulo TURN; None for one that is merely late."""
+        latest = self.sequence
+        if latest is None:
+            self.exact = False
+            return number % TURN
+        ahead = (number - latest) % TURN
+        if not self.newest and not 0 < ahead <= TURN // 2:
+            return None
+        silent = now - self.beacon_at > 0.75 * TURN * self.interval  # more than one turn may have been missed
+        return latest + (ahead + TURN if silent or not ahead else ahead)
+
+    def align(self, sequence: int) -> None:
+        """A HELLO says the whole number of a beacon: what was known of it modulo TURN is known for good."""
+        if self.sequence is not None and not self.exact:
+            self.sequence = sequence - ((sequence - self.sequence) % TURN or TURN)
+        self.exact = True
 
     def accepts(self, counter: int) -> bool:
         """Slide the window over this life's datagrams; False for one that has come before."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 from node import wire
+from node.beacon import Listing, Said, rotates
 from node.environment import Timer
 from node.ids import Epoch, NodeId, Peer
 from node.memory import Memory
@@ -25,8 +26,12 @@ FORGET = 600.0  # s of silence after which a life is no longer remembered
 STRANGE = 4  # datagrams of a superseded life that make a second living node of the same id
 CONFLICT_PAUSE = 60.0  # s between two records of one conflict
 
+MISSED = 16  # neighbors whose beacons were missed that one beacon names
+UNKNOWN = 16  # beacons in a row that do not fit what is known until they no longer count as listing us
+
 BODY = wire.MAX_DATAGRAM - wire.overhead(b"some secret")  # bytes that a beacon may take
 HELLO_BYTES, HEARD_BYTES, DIGEST_BYTES = 43, 11, 27  # at most: the fixed fields, one entry of each list
+MISSED_BYTES, MISSED_ENTRY = 2, 5  # likewise
 
 
 class Neighbors:
@@ -45,11 +50,14 @@ class Neighbors:
         self._strange = 0  # datagrams of our own id
         self._sequence = 0
         self._rotation = 0
+        self._said = Said()
+        self._missed: dict[NodeId, None] = {}  # whose beacons did not fit what is known of them
         self._timer: Timer | None = None
         self._rhythm = Rhythm(self._env)
         self._window = (1 << min(self._config.hello_window, BEACONS)) - 1
         self.two_way: dict[NodeId, Peer] = {}
-        self.hop_messages: HopMessages = {wire.Hello: self._hello}
+        self.hop_messages: HopMessages = {
+            wire.Hello: self._hello, wire.News: self._short, wire.Beat: self._short, wire.Missed: self._missed_ours}
 
     # ---- inputs -----------------------------------------------------------------------------
     def start(self) -> None:
@@ -149,14 +157,16 @@ class Neighbors:
         interval = config.hello_interval * self._env.random.uniform(0.9, 1.1)
         self._timer = self._env.call_later(self._rhythm.next(interval), self._beacon)
         self._sequence += 1
+        missed, self._missed = tuple(self._missed), {}
         digests = tuple(self._notices.digests()[:DIGESTS])
-        room = (BODY - HELLO_BYTES - DIGEST_BYTES * len(digests)) // HEARD_BYTES
-        heard, hearing = self._listing(min(LISTED, room))
+        room = BODY - HELLO_BYTES - DIGEST_BYTES * len(digests) - (MISSED_BYTES + MISSED_ENTRY * len(missed))
+        heard, hearing = self._listing(min(LISTED, room // HEARD_BYTES))
         status = self._notices.tree_status()
-        self._station.broadcast(wire.Hello(
+        beacon = self._said.form(wire.Hello(
             sequence=self._sequence, interval=min(round(config.hello_interval * 1000), 0xFFFF),
             heard=tuple(heard), hearing=hearing, leader=status.leader, depth=min(status.depth, 0xFF),
             seeking=status.seeking, digests=digests))
+        self._station.broadcast(beacon, *([wire.Missed(missed)] if missed else []))
 
     def _listing(self, most: int) -> tuple[list[tuple[NodeId, Epoch]], int]:
         """Whom we hear now, at most so many and others the next time; and how many they are in all."""
@@ -173,6 +183,7 @@ class Neighbors:
 
     def _hello(self, sender: Peer, hello: wire.Hello) -> None:
         entry = self._table[sender.node]  # `heard` has seen to that
+        entry.align(hello.sequence)
         if entry.sequence is not None and hello.sequence <= entry.sequence:
             if not entry.newest:
                 return  # merely late
@@ -181,19 +192,46 @@ class Neighbors:
             entry.sequence = None
         own = self._config.hello_interval
         interval = min(max(hello.interval / 1000, own / 4), own * 4)  # whatever it claims
-        entry.beacon(hello.sequence, interval, self._config.hello_losses)
-        listed = self._listed(entry, hello)
+        entry.known.whole(hello)
+        self._beacon_came(sender, entry, hello.sequence, interval, hello.heard)
+
+    def _short(self, sender: Peer, message: wire.News | wire.Beat) -> None:
+        entry = self._table[sender.node]
+        sequence = entry.counted(message.sequence, self._env.now())
+        if sequence is None:
+            return  # merely late
+        entry.known.learn(message)
+        hello = entry.known.hello
+        heard = hello.heard if hello is not None else message.heard if type(message) is wire.News else None
+        self._beacon_came(sender, entry, sequence, entry.interval, heard)
+
+    def _beacon_came(self, sender: Peer, entry: Neighbor, sequence: int, interval: float, heard: Listing | None) -> None:
+        """A beacon, whatever its form. `heard`: whom its sender hears; None if something was missed."""
+        entry.beacon(sequence, interval, self._config.hello_losses)
+        entry.beacon_at = self._env.now()
+        hello = entry.known.hello
+        entry.unknown = entry.unknown + 1 if hello is None else 0
+        # the first beacon ever is no wonder: its sender says all as soon as it hears us
+        if entry.unknown > (not entry.two_way) and len(self._missed) < MISSED:
+            self._missed[sender.node] = None
+        listed = self._listed(entry, heard)
         if entry.two_way:
             if not listed and entry.unlisted >= self._rotations(hello):
                 self._down(entry, "one_way")
         elif listed and (entry.beacons & self._window).bit_count() >= self._config.hello_up:
             self._up(entry)
-        if entry.two_way:
+        if entry.two_way and hello is not None:
             self._notices.hello_received(sender, hello)
 
-    def _listed(self, entry: Neighbor, hello: wire.Hello) -> bool:
+    def _missed_ours(self, _sender: Peer, message: wire.Missed) -> None:
+        if self._me.node in message.nodes:
+            self._said.asked = True
+
+    def _listed(self, entry: Neighbor, heard: Listing | None) -> bool:
         me = self._me.node
-        for node, epoch in hello.heard:
+        if heard is None and entry.unknown < UNKNOWN:
+            return False
+        for node, epoch in heard or ():
             if node == me:
                 if epoch == self._me.epoch:
                     entry.unlisted = 0
@@ -205,9 +243,9 @@ class Neighbors:
         return False
 
     @staticmethod
-    def _rotations(hello: wire.Hello) -> int:
+    def _rotations(hello: wire.Hello | None) -> int:
         """Beacons in a row without us that make the link one-way: two, or a round of a rotating list."""
-        if hello.hearing <= len(hello.heard):
+        if hello is None or not rotates(hello):
             return 2
         return 1 + min(math.ceil(hello.hearing / max(len(hello.heard), 1)), BEACONS)
 

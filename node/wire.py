@@ -149,6 +149,11 @@ def encode_message(message: Message) -> bytes:
     return encoded
 
 
+def encoded(message: Message) -> bytes:
+    """A message of hop scope as it is in a datagram's body."""
+    return _body((message,))[1:]
+
+
 def encoded_size(message: Message) -> int:
     """Bytes that a message of hop scope takes in a datagram's body."""
     return len(_body((message,))) - 1

@@ -85,14 +85,24 @@ class Beacons:
 
     def hello(self, sender: Peer, hello: wire.Hello) -> None:
         """A beacon of a broker from which `heard` took the datagram."""
+        entry, own = self._of[sender.node].entry, self._config.hello_interval
+        entry.align(hello.sequence)
+        if entry.sequence is None or hello.sequence > entry.sequence:
+            self._came(sender, hello.sequence, min(max(hello.interval / 1000, own / 4), own * 4))
+
+    def short(self, sender: Peer, message: wire.News | wire.Beat) -> None:
+        """Likewise; what a beacon says does not matter here."""
+        entry = self._of[sender.node].entry
+        sequence = entry.counted(message.sequence, self._env.now())
+        if sequence is not None:
+            self._came(sender, sequence, entry.interval)
+
+    def _came(self, sender: Peer, sequence: int, interval: float) -> None:
         known = self._of[sender.node]
-        if known.entry.sequence is not None and hello.sequence <= known.entry.sequence:
-            return
-        before, own = known.entry.sequence, self._config.hello_interval
-        known.slots += 1 if before is None else min(hello.sequence - before, WINDOW)
-        known.entry.beacon(hello.sequence, min(max(hello.interval / 1000, own / 4), own * 4),
-                           self._config.hello_losses)
-        known.beacon_at = self._env.now()
+        before = known.entry.sequence
+        known.slots += 1 if before is None else min(sequence - before, WINDOW)
+        known.entry.beacon(sequence, interval, self._config.hello_losses)
+        known.beacon_at = known.entry.beacon_at = self._env.now()
 
     def life_of(self, node: NodeId) -> Peer | None:
         """The life of a broker that is heard now; None if none is."""

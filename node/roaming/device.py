@@ -114,7 +114,8 @@ class Device:
         self._holders: list[Holding] = []  # earliest first
         self._left_at: float | None = None
         self._hop: HopMessages = {
-            **self.links.hop_messages, wire.Hello: self._beacons.hello, wire.Attached: self._attached,
+            **self.links.hop_messages, wire.Hello: self._beacons.hello, wire.News: self._beacons.short,
+            wire.Beat: self._beacons.short, wire.Attached: self._attached,
             wire.MovedOut: self._moved_out, wire.Served: self._question.answered}
         self._link: dict[type[wire.Message], Callable[[Attachment, Any], None]] = {
             wire.Ready: self._ready, wire.Settled: self._settled, wire.HandOut: self._handed_out}
