@@ -153,7 +153,7 @@ def test_flooding_is_one_broadcast_a_node_and_nothing_of_a_tree():
     sent = Counter()
     for record in world.of_kind("traffic"):
         sent.update({one["type"]: one["messages"] for one in record["sent"]})
-    assert sent.keys() == {"HELLO", "FLOOD"} and sent["FLOOD"] == 8
+    assert sent.keys() == {"BEAT", "FLOOD"} and sent["FLOOD"] == 8
     assert not world.of_kind("link_gained")
     assert {record["node"]: record["hops"] for record in world.of_kind("delivered")} == {
         node: min(node, 8 - node) for node in range(8)}
