@@ -44,14 +44,23 @@ def ingest(context: SparkContext, logs: Sequence[Path], out: Path, pause: float 
     `pause`: s between two reports of a host on its traffic, of more than which it is told.
     One job. Each task writes its part of every table; nothing of the lines goes through Java. Raises AnalysisError.
     """
+    return whole(read(context, logs, out, pause), logs, pause)
+
+
+def read(context: SparkContext, logs: Sequence[Path], out: Path, pause: float = math.inf) -> list[dict[str, pa.Table]]:
+    """The job of `ingest`: what its tasks handed back, in order."""
     for path in logs:
         if not path.is_file():
             raise AnalysisError(f"{path}: not a file; the records of a run are plain files, so remove it")
     tasks = _portions(logs, context.defaultParallelism)
     folder = str(out.resolve())
-    handed = (context.parallelize(tasks, len(tasks))
-              .mapPartitionsWithIndex(lambda part, own: [gather(part, pieces, folder, pause) for pieces in own]).collect()
-              if tasks else [])
+    return (context.parallelize(tasks, len(tasks))
+            .mapPartitionsWithIndex(lambda part, own: [gather(part, pieces, folder, pause) for pieces in own]).collect()
+            if tasks else [])
+
+
+def whole(handed: list[dict[str, pa.Table]], logs: Sequence[Path], pause: float) -> Ingest:
+    """What the tasks handed back, put together."""
     return _at_seams(_put_together(handed, sum(map(_torn, logs))), handed, pause)
 
 

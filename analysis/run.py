@@ -13,6 +13,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -102,6 +103,18 @@ class Run:
             if isinstance(clock, dict) and type(clock.get("node")) is int:
                 by.setdefault(clock["node"], set()).add(str(clock.get("by")))
         return [node for node, ways in by.items() if ways == {"wall clock"}]
+
+    @property
+    def began(self) -> float | None:
+        """The wall clock at time 0 of the run, as s since 1970; None where the manifest does not tell."""
+        epoch, started = self.manifest.get("epoch"), self.manifest.get("started")
+        if isinstance(epoch, int | float) and not isinstance(epoch, bool) and math.isfinite(epoch):
+            return float(epoch)
+        try:
+            began = datetime.fromisoformat(str(started))
+            return began.timestamp() if began.tzinfo is not None else None  # without, it is the time of nobody knows where
+        except (ValueError, OverflowError):
+            return None
 
     @property
     def in_order(self) -> bool:

@@ -12,7 +12,6 @@ import struct
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from datetime import datetime
 from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -73,7 +72,7 @@ def captured(run: Run) -> tuple[dict[int, Path], list[str]]:
         else:
             continue
         notes.append(f"captures/{path.name} was skipped: {why}")
-    if found and _began(run.manifest) is None:
+    if found and run.began is None:
         notes.append("the manifest has neither an epoch nor a start with a time zone: times in the table signals are those of the wall "
                      "clock, in s since 1970")
     return dict(sorted(found.items())), notes
@@ -93,7 +92,7 @@ def signals(context: SparkContext, run: Run, captures: dict[int, Path], out: Pat
 
     `t` in s of the run, `signal` in dBm, `rate` in bit/s; `receiver` is the number in the capture's name.
     """
-    began, folder = _began(run.manifest) or 0.0, out.resolve() / "signals.parquet"
+    began, folder = run.began or 0.0, out.resolve() / "signals.parquet"
     folder.mkdir()
 
     def written(host: int, path: str) -> Heard:
@@ -131,18 +130,6 @@ def facts(found: Heard | None) -> Signals | None:
         return None
     levels = sorted(found.levels)
     return Signals(np.repeat(np.array(levels, dtype=np.int16), [found.levels[level] for level in levels]))
-
-
-def _began(manifest: dict[str, Any]) -> float | None:
-    """The wall clock at time 0 of the run, as s since 1970; None where the manifest does not tell."""
-    epoch, started = manifest.get("epoch"), manifest.get("started")
-    if isinstance(epoch, int | float) and not isinstance(epoch, bool) and math.isfinite(epoch):
-        return float(epoch)
-    try:
-        began = datetime.fromisoformat(str(started))
-        return began.timestamp() if began.tzinfo is not None else None  # without, it is the time of nobody knows where
-    except (ValueError, OverflowError):
-        return None
 
 
 def _opened(path: Path) -> BufferedIOBase:

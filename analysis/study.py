@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 from collections import Counter
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +26,7 @@ from analysis import (
     recovery,
     roaming,
     signals,
+    stored,
     tree,
     unrecorded,
 )
@@ -35,7 +35,6 @@ from analysis.breakdown import Breakdown, breakdown
 from analysis.constraints import OPERATORS, Filters, fits
 from analysis.correctness import Ends
 from analysis.devices import Attached
-from analysis.errors import AnalysisError
 from analysis.expected import Wishes
 from analysis.facts import (
     Beside,
@@ -52,7 +51,7 @@ from analysis.facts import (
     Tree,
     Waits,
 )
-from analysis.ingest import Ingest, ingest
+from analysis.ingest import Ingest
 from analysis.judge import Known
 from analysis.routes import Forest
 from analysis.run import Run, settle, some
@@ -98,34 +97,13 @@ class Study:
 
 def study(context: SparkContext, run: Run) -> Study:
     """Analyse one run: write its tables, all or none, and return what they say. Raises AnalysisError."""
-    growing = run.path / ".tables.part"
-    try:
-        for there in (run.tables, growing):
-            if there.is_symlink() or there.exists() and not there.is_dir():
-                raise AnalysisError(f"{there}: not a folder, and the analysis writes its tables there; remove it")
-        shutil.rmtree(growing, ignore_errors=True)  # of an analysis that was killed
-        growing.mkdir()
-        found = _studied(context, run, growing)
-        if run.tables.exists():
-            shutil.rmtree(run.tables)  # of an earlier analysis; nothing else writes there
-        growing.rename(run.tables)
-        return found
-    except AnalysisError:
-        raise
-    except Exception as error:  # Java's and Arrow's words for it differ
-        if "No space left on device" in str(error):
-            raise AnalysisError(f"{run.path}: the disk is full; make room and analyse the run again") from None
-        if isinstance(error, OSError):
-            raise AnalysisError(f"{run.tables}: cannot be written: {error.strerror}; the analysis writes its "
-                                "tables there") from None
-        raise
-    finally:
-        shutil.rmtree(growing, ignore_errors=True)
+    with stored.growing(run) as folder:
+        return _studied(context, run, folder)
 
 
 def _studied(context: SparkContext, run: Run, folder: Path) -> Study:
     """`folder`: where the tables are written."""
-    found = ingest(context, run.logs, folder, lives.pause(run))
+    found = stored.records(context, run, folder)
     run = settle(run, found.last)
     tables, end = found.tables, max(run.ended, found.last)
     cut = lives.cut_short(run, found)
