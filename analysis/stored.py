@@ -22,7 +22,8 @@ from pyspark import SparkContext
 
 from analysis import ingest, lives
 from analysis.errors import AnalysisError
-from analysis.run import Run
+from analysis.frames import capture
+from analysis.run import Run, some
 from mobility.wholefile import write_whole
 from node import schema
 
@@ -90,6 +91,36 @@ def records(context: SparkContext, run: Run, folder: Path) -> ingest.Ingest:
     kinds = sorted(path.name.removesuffix(".parquet") for path in folder.iterdir() if path.is_dir())
     write_state(folder, {"records": wanted, "kinds": kinds})
     return ingest.whole(handed, run.logs, lives.pause(run))
+
+
+def captures(run: Run) -> tuple[list[Path], list[str]]:
+    """The captures of a run, by name, and notes on files that are none. Of two of one host the first counts."""
+    folder = run.path / "captures"
+    found: dict[str, Path] = {}
+    for file in capture.files(folder) if folder.is_dir() else ():
+        if file.is_file():
+            found.setdefault(file.name.partition(".")[0], file)
+    here = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    others = sorted(here - {path.name for path in found.values()} - {"medium.jsonl"})
+    notes = [f"in captures were left out, for their names or because the same host has another: {some(others)}"] if others else []
+    return list(found.values()), notes
+
+
+def has_frames(run: Run) -> bool:
+    """Whether the table of frames is of the captures as they are now."""
+    return bool(state(run).get("captures") == signs(captures(run)[0])) and (run.tables / FRAMES).is_dir()
+
+
+def notes(run: Run) -> list[str]:
+    """Where frames and records disagree, and how many frames are malformed, by what was ingested; nothing where frames were
+    not, or files have changed since."""
+    found = state(run)
+    if not found.get("rows") or not has_records(run) or not has_frames(run):
+        return []
+    bad = found.get("malformed") or {}
+    malformed = [f"{sum(bad.values()):,} of {found['rows']:,} frames in captures are malformed ("
+                 f"{some([f'{what} {count:,}' for what, count in sorted(bad.items())])})"] if bad else []
+    return [*malformed, *map(str, found.get("disagreements") or ())]
 
 
 def _take_over(old: Path, new: Path) -> None:

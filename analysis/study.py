@@ -103,6 +103,7 @@ def study(context: SparkContext, run: Run) -> Study:
 
 def _studied(context: SparkContext, run: Run, folder: Path) -> Study:
     """`folder`: where the tables are written."""
+    frames = stored.notes(run)
     found = stored.records(context, run, folder)
     run = settle(run, found.last)
     tables, end = found.tables, max(run.ended, found.last)
@@ -138,7 +139,7 @@ def _studied(context: SparkContext, run: Run, folder: Path) -> Study:
     if moves is not None:
         _keep(moves, folder, "moves")
     whole.notes = [*run.notes, *lives.notes(run, cut), *lives.unheard(run, found, spans.lives, cut),
-                   *unrecorded.notes(whole.unrecorded, run.hosts), *_notes(whole), *unread,
+                   *unrecorded.notes(whole.unrecorded, run.hosts), *_notes(whole), *unread, *frames,
                    *incidents.incidents(found.sums, run.hosts)]
     return whole
 

@@ -18,8 +18,8 @@ from cli.output import OutputError, checked, complain
 from cli.terminal import guard
 
 GROUPS = {  # of commands, as the help lists them
-    "Run and compare": ("run", "check", "analyse", "compare"),
-    "Look closer": ("replay", "dissect", "capture", "exec"),
+    "Run and compare": ("run", "check", "ingest", "analyse", "compare"),
+    "Look closer": ("replay", "dissect", "frames", "capture", "exec"),
     "On real hosts": ("node", "radio", "pub", "sub", "collect"),
     "Repeat the papers' evaluation": ("reproduce",),
     "Set up and develop": ("test", "completion"),

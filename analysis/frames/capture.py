@@ -15,6 +15,7 @@ from __future__ import annotations
 import gzip
 import mmap
 import os
+import re
 import stat
 import struct
 import zlib
@@ -32,6 +33,7 @@ READ = 1 << 22  # bytes read at once
 STEP = 1 << 14  # bytes searched at once for where packets begin again
 CHAIN = {"pcap": 4, "pcapng": 2}  # headers in a row that show where packets begin again
 CLOSE = 86_400  # s between a packet and the next; headers further apart show nothing
+NAME = re.compile(r"[^.].*\.(pcap|pcapng|cap)(\.gz)?", re.IGNORECASE)  # of captures in a folder
 GZIP = b"\x1f\x8b"
 HEAD, RECORD = 24, 16  # bytes in front of a pcap file and of each of its packets
 MAGICS = {0xA1B2C3D4: 1_000_000, 0xA1B23C4D: 1_000_000_000}  # of a pcap file -> parts of a second in its stamps
@@ -69,6 +71,15 @@ class Packet(NamedTuple):
     length: int | None  # bytes on the wire
     data: bytes
     fault: str | None = None  # what is wrong with it
+
+
+def files(path: Path) -> list[Path]:
+    """The capture at a path, or those in a folder by their names. Raises FileNotFoundError."""
+    if path.is_dir():
+        return sorted(file for file in path.iterdir() if NAME.fullmatch(file.name))
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such file or folder; give a capture, or a folder of captures")
+    return [path]
 
 
 def parts(path: Path, split: int = SPLIT) -> list[Part]:

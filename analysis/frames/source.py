@@ -10,7 +10,6 @@ What is wrong with a file is in the column `malformed` of its rows; only a path 
 """
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,9 +21,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from analysis.frames import table
-from analysis.frames.capture import Part, parts
-
-_NAME = re.compile(r"[^.].*\.(pcap|pcapng|cap)(\.gz)?", re.IGNORECASE)
+from analysis.frames.capture import Part, files, parts
 
 
 class Captured(NamedTuple):
@@ -32,15 +29,6 @@ class Captured(NamedTuple):
 
     part: Part
     capture: str
-
-
-def captures(path: Path) -> list[Path]:
-    """The capture at a path, or those in a folder by their names. Raises FileNotFoundError."""
-    if path.is_dir():
-        return sorted(file for file in path.iterdir() if _NAME.fullmatch(file.name))
-    if not path.exists():
-        raise FileNotFoundError(f"{path}: no such file or folder; give a capture, or a folder of captures")
-    return [path]
 
 
 def cut(paths: list[Path]) -> list[Captured]:
@@ -59,7 +47,7 @@ class Reader(DataSourceReader):
         self._path = path
 
     def partitions(self) -> list[InputPartition]:
-        return [_Partition(captured) for captured in cut(captures(Path(self._path)))]
+        return [_Partition(captured) for captured in cut(files(Path(self._path)))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if isinstance(partition, _Partition):

@@ -20,8 +20,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from analysis import stored
 from analysis.errors import AnalysisError
-from analysis.frames import source, table
-from analysis.run import Run, some
+from analysis.frames import agree, source, table
+from analysis.run import Run
 
 
 class Frames(NamedTuple):
@@ -54,27 +54,44 @@ def check(runs: Sequence[Run], version: str) -> list[str]:
     return notes
 
 
-def ingest(context: SparkContext, run: Run) -> tuple[bool, Frames]:
-    """Bring the tables of a run up to date with its records and captures: whether the records were read now, and what the
-    captures held. Raises AnalysisError."""
-    read = not stored.has_records(run)
-    if read:
+class Ingested(NamedTuple):
+    """What was done to a run's tables."""
+
+    records: bool  # they were read now, and not before
+    frames: Frames
+    notes: list[str]  # where frames and records disagree
+
+
+def all_current(run: Run) -> bool:
+    """Whether records and frames are as their files are now."""
+    return stored.has_records(run) and stored.has_frames(run)
+
+
+def ingest(spark: SparkSession, run: Run) -> Ingested:
+    """Bring the tables of a run up to date with its records and captures. Raises AnalysisError."""
+    if read := not stored.has_records(run):
         with stored.growing(run) as folder:
-            stored.records(context, run, folder)
-    return read, frames(context, run)
+            stored.records(spark.sparkContext, run, folder)
+    found = frames(spark.sparkContext, run)
+    if found.fresh and found.rows:
+        told = agree.notes(agree.disagreements(spark, run, table_of(spark, run)))
+        stored.write_state(run.tables, {**stored.state(run), "disagreements": told})
+    return Ingested(read, found, stored.notes(run))
 
 
-def is_current(run: Run) -> bool:
-    """Whether the table of frames is of the captures as they are now."""
-    files, _ = captures(run)
-    return (stored.state(run).get("captures") == stored.signs(files)) and (run.tables / stored.FRAMES).is_dir()
+def told(run: Run, found: Ingested) -> str:
+    """What was ingested, in a few lines."""
+    what = found.frames
+    captures = f"{what.rows:,} frames of {what.files} captures" if what.files else "no captures"
+    lines = [f"{run.path}: {'records' if found.records else 'records as before'}, {captures}{'' if what.fresh else ' as before'}"]
+    return "\n".join([*lines, *(f"note: {note}" for note in (*what.notes, *found.notes))])
 
 
 def frames(context: SparkContext, run: Run) -> Frames:
     """The captures of a run as its table of frames, unless they are already. Raises AnalysisError."""
-    files, notes = captures(run)
+    files, notes = stored.captures(run)
     before = stored.state(run)
-    if is_current(run):
+    if stored.has_frames(run):
         return Frames(int(before["rows"]), dict(before["malformed"]), len(files), notes, False)
     signs, new = stored.signs(files), run.tables / ".frames.part"
     try:
@@ -84,25 +101,12 @@ def frames(context: SparkContext, run: Run) -> Frames:
         shutil.rmtree(run.tables / stored.FRAMES, ignore_errors=True)
         new.rename(run.tables / stored.FRAMES)
         rows, malformed = sum(count for count, _ in found), sum((bad for _, bad in found), Counter[str]())
-        stored.write_state(run.tables, {**before, "captures": signs, "rows": rows, "malformed": dict(malformed), "frames_notes": []})
+        stored.write_state(run.tables, {**before, "captures": signs, "rows": rows, "malformed": dict(malformed)})
     except OSError as error:
         raise AnalysisError(f"{run.tables}: cannot be written: {error.strerror}; frames are stored there") from None
     finally:
         shutil.rmtree(new, ignore_errors=True)
     return Frames(rows, dict(malformed), len(files), notes, True)
-
-
-def captures(run: Run) -> tuple[list[Path], list[str]]:
-    """The captures of a run, by name, and notes on files that are none. Of two of one host the first counts."""
-    folder = run.path / "captures"
-    files = source.captures(folder) if folder.is_dir() else []
-    found: dict[str, Path] = {}
-    for file in files:
-        if file.is_file():
-            found.setdefault(file.name.partition(".")[0], file)
-    others = [] if not folder.is_dir() else sorted({path.name for path in folder.iterdir()} - {path.name for path in found.values()} - {"medium.jsonl"})
-    notes = [f"in captures were left out, for their names or because the same host has another: {some(others)}"] if others else []
-    return list(found.values()), notes
 
 
 def _written(context: SparkContext, files: Sequence[Path], folder: Path) -> list[tuple[int, Counter[str]]]:
@@ -126,7 +130,7 @@ def _written(context: SparkContext, files: Sequence[Path], folder: Path) -> list
     return context.parallelize(tasks, len(tasks)).map(write).collect() if tasks else []
 
 
-def read(spark: SparkSession, run: Run) -> DataFrame:
+def table_of(spark: SparkSession, run: Run) -> DataFrame:
     """The table of frames of a run, with `t`, s since the run began."""
     found = spark.read.schema(from_arrow_schema(table.SCHEMA)).option("basePath", str(run.tables.resolve() / stored.FRAMES)).parquet(
         str(run.tables.resolve() / stored.FRAMES))
