@@ -57,7 +57,8 @@ EMBEDDED_SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "2g",
     # few and short jobs: Java's second compiler and more than one thread that collects garbage cost more than they save
-    OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
+    # (alone, the first one would get 48 MB for its code, and queries of many joins fill that)
+    OPTIONS: "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -XX:-UsePerfData",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.shuffle.compress": "false",

@@ -25,7 +25,7 @@ def disagreements(spark: SparkSession, run: Run, frames: DataFrame) -> DataFrame
     nodes = good.select("node").distinct()
     compared = counted.join(told, KEYS, "full").join(nodes, "node", "left_semi").select(
         *KEYS, F.coalesce("records", F.lit(0)).alias("records"), F.coalesce("frames", F.lit(0)).alias("frames"))
-    return compared.where("records != frames").union(_unseen(spark, run, good)).union(_strangers(run, good)).orderBy("node", "what")
+    return compared.where("records != frames").union(_unseen(spark, run, good)).union(_strangers(run, good))
 
 
 def _of_frames(good: DataFrame) -> DataFrame:
@@ -87,7 +87,8 @@ def _union(tables: list[DataFrame]) -> DataFrame:
 def notes(found: DataFrame) -> list[str]:
     """What the report says of the disagreements: a sentence for each kind."""
     rows = found.groupBy("what").agg(F.sum("records").alias("records"), F.sum("frames").alias("frames"),
-                                     F.sort_array(F.collect_set("node")).alias("nodes")).orderBy("what").limit(MOST + 1).collect()
-    told = [f"frames and records disagree about {row['what']} at {len(row['nodes'])} hosts ({some(row['nodes'])}): "
+                                     F.sort_array(F.collect_set("node")).alias("nodes")).orderBy(
+        F.col("what").rlike("(messages|bytes) sent$"), "what").limit(MOST + 1).collect()
+    told = [f"frames and records disagree about {row['what']} at {len(row['nodes'])} host{'s' if len(row['nodes']) > 1 else ''} ({some(row['nodes'])}): "
             f"{row['records']:,} by records, {row['frames']:,} in captures" for row in rows[:MOST]]
     return told + (["frames and records disagree about more; `roamcast frames` has all of it"] if len(rows) > MOST else [])

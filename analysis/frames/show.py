@@ -22,6 +22,8 @@ TITLES = {
     "airtime": "Airtime by message", "channels": "Sent again over channels", "hidden": "Hidden terminals: never heard each other, shared receivers",
     "events": "Events on the air", "malformed": "Malformed", "disagreements": "Frames against records",
 }
+ORDER = {"hearing": ("receiver", "sender"), "airtime": ("-airtime",), "channels": ("-again", "sender", "receiver"), "hidden": ("a", "b"),
+         "events": ("first", "event"), "malformed": ("capture", "-rows"), "disagreements": ("node", "what")}
 UNITS = {"signal_median": "dBm", "signal_weak": "dBm", "bytes": "B", "airtime": "s", "first": "s", "last": "s"}
 
 
@@ -84,8 +86,11 @@ def texts(spark: SparkSession, run: Run | None, captures: Sequence[Path] | None,
     tables = _tables(spark, run, found, frames)
     for name, table in tables.items():
         if out is not None:
-            table.write.parquet(str(out.resolve() / f"{name}.parquet"))
-        yield _table(TITLES[name], table)
+            where = str(out.resolve() / f"{name}.parquet")
+            table.write.parquet(where)
+            table = spark.read.schema(table.schema).parquet(where)
+        order = [F.desc(column[1:]) if column.startswith("-") else F.asc(column) for column in ORDER[name]]
+        yield _table(TITLES[name], table.orderBy(*order))
     if run is None:
         frames.unpersist()
     if out is not None:

@@ -96,7 +96,7 @@ def _hearing(heard: DataFrame, ours: DataFrame) -> DataFrame:
              .join(said, pair, "full"))
     return found.withColumn("loss", F.col("beacons_missed") / (F.col("beacons") + F.col("beacons_missed"))).select(
         *pair, "frames", "signal_median", "signal_weak", "beacons", "beacons_missed", "loss", "datagrams", "datagrams_missed",
-        "said", "first", "last").orderBy("receiver", "sender")
+        "said", "first", "last")
 
 
 def _lost(numbered: DataFrame, came: str, missed: str) -> DataFrame:
@@ -126,7 +126,7 @@ def _airtime(good: DataFrame, base: float, data: float) -> DataFrame:
     total = found.agg(F.sum("airtime").alias("total"))
     family = F.create_map(*[F.lit(text) for table in schema.messages().values() for text in (table.name, table.family)])
     return found.crossJoin(total).select("type", family[F.col("type")].alias("family"), "messages", "bytes", "airtime",
-                                         (F.col("airtime") / F.col("total")).alias("share")).orderBy(F.desc("airtime"))
+                                         (F.col("airtime") / F.col("total")).alias("share"))
 
 
 def _addressed(ours: DataFrame) -> DataFrame:
@@ -143,7 +143,7 @@ def _channels(ours: DataFrame) -> DataFrame:
         "sender", "epoch", "counter").agg(F.max("n").alias("n")).groupBy("sender").agg(F.sum("n").alias("radio_retries"))
     return sent.groupBy("sender", "receiver").agg(
         F.count("*").alias("messages"), F.sum("n").alias("transmissions"), F.sum(F.col("n") - 1).alias("again"),
-        (F.sum(F.col("n") - 1) / F.sum("n")).alias("share")).join(retries, "sender", "left").orderBy(F.desc("again"), "sender", "receiver")
+        (F.sum(F.col("n") - 1) / F.sum("n")).alias("share")).join(retries, "sender", "left")
 
 
 def _hidden(hearing: DataFrame, beacons: DataFrame, ours: DataFrame, hosts: bool) -> DataFrame:
@@ -160,7 +160,7 @@ def _hidden(hearing: DataFrame, beacons: DataFrame, ours: DataFrame, hosts: bool
     for receiver, sender in (("a", "b"), ("b", "a")):
         heard = links.select(F.col("receiver").alias("r"), F.col("sender").alias("s"))
         pairs = pairs.join(heard, (heard["r"] == pairs[receiver].cast("string")) & (heard["s"] == pairs[sender]), "left_anti")
-    return pairs.select("a", "b", "receivers").orderBy("a", "b")
+    return pairs.select("a", "b", "receivers")
 
 
 def _events(ours: DataFrame, hosts: bool) -> DataFrame:
@@ -183,7 +183,7 @@ def _events(ours: DataFrame, hosts: bool) -> DataFrame:
     reached = shown.distinct().groupBy("event").agg(
         F.sort_array(F.collect_set("node")).alias("reached"),
         *[F.sum((F.col("how") == how).cast("int")).alias(how) for how in ("received", "acknowledged", "forwarded")])
-    return sent.join(reached, "event", "left").orderBy("first", "event")
+    return sent.join(reached, "event", "left")
 
 
 def received(carried: DataFrame) -> DataFrame:
@@ -195,4 +195,4 @@ def received(carried: DataFrame) -> DataFrame:
 def _malformed(frames: DataFrame) -> DataFrame:
     return frames.where("malformed is not null").groupBy("capture", F.split("malformed", ":")[0].alias("what")).agg(
         F.count("*").alias("rows"), F.sum("size").alias("bytes"), F.min("offset").alias("first_offset"),
-        F.min_by("malformed", "offset").alias("example")).orderBy("capture", F.desc("rows"))
+        F.min_by("malformed", "offset").alias("example"))
