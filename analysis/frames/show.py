@@ -91,8 +91,7 @@ def texts(spark: SparkSession, run: Run | None, captures: Sequence[Path] | None,
             table = spark.read.schema(table.schema).parquet(where)
         order = [F.desc(column[1:]) if column.startswith("-") else F.asc(column) for column in ORDER[name]]
         yield _table(TITLES[name], table.orderBy(*order))
-    if run is None:
-        frames.unpersist()
+    spark.catalog.clearCache()
     if out is not None:
         yield f"All rows: {out}"
 

@@ -40,7 +40,7 @@ def walk(frames: DataFrame, hosts: bool, rates: tuple[float, float] | None = Non
     ours = good.where("sender is not null")
     # what a radio sent itself is no reception
     heard = ours.where("capture != cast(sender as string)") if hosts else ours
-    hearing = _hearing(heard, ours)
+    hearing = _hearing(heard, ours).persist()  # asked twice; small
     return Walk(hearing, _airtime(good, *(rates or (BASE_RATE, DATA_RATE))), _channels(ours), _hidden(hearing, _beacons(ours), ours, hosts),
                 _events(ours, hosts), _malformed(frames))
 
