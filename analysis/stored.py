@@ -20,12 +20,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark import SparkContext
 
+import node.schema as schema
 from analysis import ingest, lives
 from analysis.errors import AnalysisError
 from analysis.frames import capture
 from analysis.run import Run, some
 from mobility.wholefile import write_whole
-from node import schema
 
 FORM = 1  # of what is stored
 STATE, HANDED, FRAMES = "ingested.json", "ingested.parquet", "frames.parquet"

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import cbor2
 
-from node import schema
+import node.schema as schema
 
 HEADER = schema.header()
 PORT = HEADER.port

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from node import schema
+import node.schema as schema
 
 BEACON, HEARD, SEQUENCE, EXPECTED = "HELLO", "heard", "sequence", "expected"
 # IEEE 802.11-2020: clause 17 (OFDM), 15 and 16 (DSSS, the long preamble); as in emulation/airtime.py
