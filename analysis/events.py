@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark import SparkContext
 
 from analysis.event import TOLD, events, named
 from analysis.judge import Found, Judge, Known
+from analysis.local import Context
 
 TOGETHER = 200_000  # records that name events, for a task that judges; it holds them in memory
 ROWS = 50_000  # of a table that are read at once
@@ -19,7 +19,7 @@ ROWS = 50_000  # of a table that are read at once
 Told = tuple[str, pa.Table]  # a kind and some of its records, as event.named has them
 
 
-def judge(context: SparkContext, known: Known, counts: dict[str, int], folder: Path) -> list[Found]:
+def judge(context: Context, known: Known, counts: dict[str, int], folder: Path) -> list[Found]:
     """Judge all events of the tables in `folder` and write `outcomes.parquet` there; what each task found.
 
     `counts`: records by kind. Every task has the whole of its events and a copy of `known`.

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
-from pyspark import SparkContext
 
 from analysis import records
 from analysis.errors import AnalysisError
+from analysis.local import Context
 from analysis.portion import COUNTED, KEPT, STEP, Piece, gather
 
 LEAST, MOST = 1 << 20, 32 << 20  # bytes of logs for a task
@@ -38,7 +38,7 @@ class Ingest(NamedTuple):
     odd: dict[str, int]  # how fields are not those of their kind, as "KIND has FIELD" -> in how many records
 
 
-def ingest(context: SparkContext, logs: Sequence[Path], out: Path, pause: float = math.inf) -> Ingest:
+def ingest(context: Context, logs: Sequence[Path], out: Path, pause: float = math.inf) -> Ingest:
     """Read log files, named N.jsonl by their node or world.jsonl, and write `out`/KIND.parquet for each kind met.
 
     `pause`: s between two reports of a host on its traffic, of more than which it is told.

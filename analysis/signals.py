@@ -19,9 +19,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark import SparkContext
 
 from analysis.facts import Signals
+from analysis.local import Context
 from analysis.run import Run
 from node.schema import header
 
@@ -87,7 +87,7 @@ class Heard(NamedTuple):
     spans: dict[int, tuple[float, float]]  # host -> s of the run, the earliest and the latest frame that counts
 
 
-def signals(context: SparkContext, run: Run, captures: dict[int, Path], out: Path) -> Heard:
+def signals(context: Context, run: Run, captures: dict[int, Path], out: Path) -> Heard:
     """Write `out`/signals.parquet, one row a frame that was received and whose sender is known, one Spark job.
 
     `t` in s of the run, `signal` in dBm, `rate` in bit/s; `receiver` is the number in the capture's name.

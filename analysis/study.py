@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pyspark import SparkContext
 
 from analysis import (
     correctness,
@@ -53,6 +52,7 @@ from analysis.facts import (
 )
 from analysis.ingest import Ingest
 from analysis.judge import Known
+from analysis.local import Context
 from analysis.routes import Forest
 from analysis.run import Run, settle, some
 
@@ -95,13 +95,13 @@ class Study:
         return metrics.numbers(*_facts(self), unknown=MAY_LACK)
 
 
-def study(context: SparkContext, run: Run) -> Study:
+def study(context: Context, run: Run) -> Study:
     """Analyse one run: write its tables, all or none, and return what they say. Raises AnalysisError."""
     with stored.growing(run) as folder:
         return _studied(context, run, folder)
 
 
-def _studied(context: SparkContext, run: Run, folder: Path) -> Study:
+def _studied(context: Context, run: Run, folder: Path) -> Study:
     """`folder`: where the tables are written."""
     frames = stored.notes(run)
     found = stored.records(context, run, folder)
@@ -183,7 +183,7 @@ def _brokers(run: Run, lives: pd.DataFrame, contacts: pd.DataFrame,
             contacts[~contacts["i"].isin(devices) & ~contacts["j"].isin(devices)])
 
 
-def _signals(context: SparkContext, run: Run, folder: Path) -> tuple[signals.Heard | None, list[str]]:
+def _signals(context: Context, run: Run, folder: Path) -> tuple[signals.Heard | None, list[str]]:
     """Write the table of signals where captures have any; what they told, and notes on what was not read."""
     captures, notes = signals.captured(run)
     if not captures:

@@ -40,6 +40,7 @@ class ScenarioError(Exception):
     def __init__(self, problems: Iterable[str], more: int = 0) -> None:
         """`more`: how many further problems were counted but not described."""
         self.problems = [one_line(problem) for problem in problems]
+        self.more = more
         told = self.problems[:MOST_TOLD]
         if more := more + len(self.problems) - len(told):
             told.append(f"and {more} more problem{'s' if more > 1 else ''}; fix these first")

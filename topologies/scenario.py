@@ -6,10 +6,6 @@ every default, so that a run can be repeated from its own output.
 
 from __future__ import annotations
 
-import copy
-import difflib
-import re
-import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -21,13 +17,13 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 import mobility
 from mobility import Movement
-from topologies import check, fill, inexact
+from topologies import check, file, fill
 from topologies.faults import Fault, Faults, HostFault, LinkFault
 from topologies.motion import Mobility, RandomWaypoint, Static, Trace, reader_options
 from topologies.naming import Naming
 from topologies.netns import Fidelity, Netns
 from topologies.node import Node
-from topologies.problems import ScenarioError, from_validation, line
+from topologies.problems import ScenarioError, from_validation
 from topologies.radio import LogDistanceRadio, Radio, RadioLink, UnitDiskRadio
 from topologies.run import Hosts, Run
 from topologies.section import Section
@@ -60,11 +56,7 @@ __all__ = [
 ]
 
 
-MOST_BYTES = 12 << 20  # of a scenario; 100,000 places, as a run directory has them, take ten of these twelve MiB
 MOST_ERRORS, MOST_ROWS = 10_000, 1000  # findings of the schema that are looked at; rows of a list, where there are more
-MOST_PARTS = 8  # of a dotted key, for which tomllib takes memory with their square
-_PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
-_DEEP_KEY = re.compile(rf"""(?<![\w'"-])(?:{_PART}){{{MOST_PARTS}}}""")
 
 
 class Scenario(Section):
@@ -123,13 +115,17 @@ class Scenario(Section):
 
 
 def load(path: str | Path, overrides: Mapping[str, Any] = {}) -> Scenario:
-    """Read, complete and check a scenario.
+    """Read, complete and check a scenario, with what it extends (`base`).
 
     overrides: values that replace the file's, under dotted keys ("run.seed": 3) or as tables.
     Raises ScenarioError with every problem found, one line each: file, key, finding, cure.
     """
     path = Path(path)
-    return build(_override(_read(path), overrides), path)
+    found = file.layers(path)
+    try:
+        return build(file.override(file.whole(found), overrides), path)
+    except ScenarioError as error:
+        raise file.blamed(error, [(path, file.override({}, overrides)), *found]) from None
 
 
 def build(tables: dict[str, Any], path: Path = Path("scenario")) -> Scenario:
@@ -180,64 +176,6 @@ def _sound_part(tables: Mapping[str, Any], broken: set[str]) -> Scenario:
         else:
             sound[name] = field.get_default(call_default_factory=True)
     return Scenario.model_construct(**sound)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        if path.exists() and not path.is_file() and not path.is_dir():  # a pipe would wait, a device never end
-            raise ScenarioError([f"{path}: not a file; give a scenario file"])
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            raise ScenarioError([f"{path}: more than {MOST_BYTES >> 20} MiB; give a scenario, with movement in a trace"])
-        text = data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
-        if deep := _DEEP_KEY.search(text):
-            number = text.count("\n", 0, deep.start()) + 1
-            raise ScenarioError([f"{path}: line {number}: found a key of more than {MOST_PARTS} parts; give a scenario, "
-                                 "whose keys have fewer"])
-        return tomllib.loads(text, parse_float=inexact.number)
-    except FileNotFoundError:
-        raise ScenarioError([f"{path}: no such file; {_instead(path)}"]) from None
-    except OSError as error:
-        raise ScenarioError([f"{path}: cannot be read: {error.strerror}; give a scenario file"]) from None
-    except UnicodeDecodeError:
-        raise ScenarioError([f"{path}: not a text file; give a scenario in TOML"]) from None
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError([f"{path}: not TOML: {error}; correct that line"]) from None
-    except RecursionError:
-        raise ScenarioError([f"{path}: lists or tables nested too deeply; give a scenario"]) from None
-    except ValueError as error:  # a number of thousands of digits, a name with a zero byte
-        raise ScenarioError([f"{path}: cannot be read: {error}; give a scenario in TOML"]) from None
-
-
-def _instead(path: Path) -> str:
-    """What to give for a scenario that is not there: the file whose name is like it, in the same folder."""
-    try:
-        names = sorted(file.name for file in path.parent.glob("*.toml"))
-    except (OSError, ValueError):
-        names = []
-    near = difflib.get_close_matches(path.name, names, 1, 0.8)
-    if (name := path.name + ".toml") in names:
-        near = [name]
-    return f"did you mean {path.with_name(near[0])}?" if near else "give a scenario, such as topologies/park-30.toml"
-
-
-def _override(tables: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    tables = copy.deepcopy(tables)
-    for key, value in overrides.items():
-        *sections, last = key.split(".")
-        table = tables
-        for section in sections:
-            table = table.setdefault(section, {})
-            if not isinstance(table, dict):
-                raise ScenarioError(
-                    [line("override", key, "a key inside a value that is not a table", "leave it out")]
-                )
-        if isinstance(value, Mapping) and isinstance(table.get(last), dict):
-            table[last] = _override(table[last], value)
-        else:
-            table[last] = copy.deepcopy(value)
-    return tables
 
 
 def _trace_of(motion: Mapping[str, Any]) -> mobility.Movement:
