@@ -306,8 +306,8 @@ METRICS: list[Metric] = [
 BY_KEY = {metric.key: metric for metric in METRICS}
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "analysis.md"  # of a checkout
 BEGIN, END = "<!-- metrics: written by `python -m analysis.metrics` -->\n", "<!-- end -->\n"
-_UNITS = {"count": "", "number": "", "share": "0 to 1", "seconds": "s", "bytes": "B", "rate": "B/s",
-          "power": "dBm"}
+UNITS = {"count": "", "number": "", "share": "0 to 1", "seconds": "s", "bytes": "B", "rate": "B/s",
+         "power": "dBm"}
 
 
 def numbers(*facts: object, unknown: Collection[type] = ()) -> dict[str, float]:
@@ -332,7 +332,7 @@ def _rows() -> Iterator[str]:
     for metric in METRICS:
         if metric.key not in families:
             name = f"{metric.section}: {metric.label}"
-            yield f"| `{metric.key}` | {name} | {_UNITS[metric.form]} | {metric.better} | {metric.says} |"
+            yield f"| `{metric.key}` | {name} | {UNITS[metric.form]} | {metric.better} | {metric.says} |"
 
 
 if __name__ == "__main__":

@@ -204,7 +204,7 @@ def _member(run: Run, needed: Sequence[str], say: Callable[[str], None]) -> Memb
         if found is None:
             raise AnalysisError(f"{run.path / 'summary.json'}: the analysis left no readable numbers there")
     numbers = {k: math.nan if v is None else float(v) for k, v in found["numbers"].items()}
-    numbers |= metrics.numbers(_families(run, numbers.get("deliveries", 0)))
+    numbers |= metrics.numbers(families_sent(run, numbers.get("deliveries", 0)))
     window = (float(found["window"][0]), float(found["window"][1]))
     return Member(run, flat(run.scenario), numbers, window, bool(found["correct"]), tuple(map(str, found["notes"])))
 
@@ -224,7 +224,7 @@ def _summary(run: Run, needed: Sequence[str]) -> dict[str, Any] | None:
     return found if whole and not gone_on and run.tables.is_dir() else None
 
 
-def _families(run: Run, deliveries: float) -> Families:
+def families_sent(run: Run, deliveries: float) -> Families:
     """What was sent by family of messages, from the table that the analysis wrote."""
     from pyarrow import Table, compute, parquet
     from pyarrow.fs import LocalFileSystem

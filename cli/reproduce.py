@@ -4,13 +4,12 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli import overlay_run
 from cli.errors import UserError
+from cli.progress import for_runs
 from cli.terminal import raw
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 HELP = "repeat a paper's evaluation, or one run of the papers' simulator"
 SHORT = 1  # exit code: some runs are missing
-LINES = 20  # of progress, where the output is no terminal
 PAPERS = {  # name -> what it is, its figures
     "dynamic-topology": ("cugola-frey-murphy-picco-dynamic-topology, section V", "12 to 29"),
     "epidemic": ("recovery by the algorithms of costa-epidemic-reliability",
@@ -83,8 +81,8 @@ def _repeat(paper: str, out: Path, figures: list[str], seeds: int, readings: dic
     evaluation = _evaluation(paper)
     began = time.monotonic()
     try:
-        with _progress() as report:
-            found = reproduce(evaluation, out, figures, seeds, readings, report)
+        with for_runs(raw(sys.stderr)) as report:
+            found = reproduce(evaluation, out, figures, seeds, readings, lambda done, of: report(done, of, 0))
     except AnalysisError as error:
         raise UserError(str(error)) from None
     _tell(found, evaluation, time.monotonic() - began)
@@ -115,34 +113,3 @@ def _tell(found: Outcome, evaluation: Evaluation, seconds: float) -> None:
     for line in found.tables.missing[:5]:
         print(f"missing: {line}", file=sys.stderr)
     print(f"Page: {found.page}")
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    with _bar() if sys.stderr.isatty() else _lines() as report:
-        yield report
-
-
-@contextmanager
-def _bar() -> Iterator[Callable[[int, int], None]]:
-    from tqdm import tqdm
-
-    with tqdm(total=None, unit="run", file=raw(sys.stderr), leave=False, dynamic_ncols=True) as bar:
-        def report(done: int, whole: int) -> None:
-            bar.total = whole
-            bar.update(done - bar.n)
-
-        yield report
-
-
-@contextmanager
-def _lines() -> Iterator[Callable[[int, int], None]]:
-    told = 0.0
-
-    def report(done: int, whole: int) -> None:
-        nonlocal told
-        if done and done / whole >= told + 1 / LINES:
-            told = done / whole
-            print(f"{done} of {whole} runs", file=sys.stderr, flush=True)
-
-    yield report

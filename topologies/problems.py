@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 import typing
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -230,3 +231,17 @@ def show(value: object) -> str:
 
 def _or(words: list[str]) -> str:
     return " or ".join(f'"{word}"' for word in words)
+
+
+UNITS = ("bit/s", "bytes", "dB", "dBm", "m", "m/s", "s")  # with which descriptions begin
+
+
+def about(key: str, schema: type[BaseModel]) -> tuple[str, str]:
+    """Unit ("" if it has none) and description of a dotted key; empty for one that the schema does not know."""
+    *sections, last = key.split(".")
+    for model in _models_at(tuple(re.sub(r"\[\d+\]", "", part) for part in sections), schema):
+        for name, field in model.model_fields.items():
+            if last in (name, field.alias):
+                unit, _, says = (field.description or "").partition(": ")
+                return (unit, says) if unit in UNITS else ("", field.description or "")
+    return "", ""

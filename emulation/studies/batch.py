@@ -2,34 +2,43 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from emulation.studies import results
+from emulation.studies import engine, results
 from emulation.studies.overlay import OverlayError
-from emulation.studies.simulators import Simulator, result_of
+from emulation.studies.simulators import done
 
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # the stem of a file in the folder, and nowhere else
 
 
-def batch(lines: Iterable[str], out: Path, simulator: Simulator) -> int:
-    """Do the run of each line, a JSON object {"key": file stem, "parameters": {...}}, and write out/KEY.json; prints a
-    line `begins KEY` and `ended KEY` for each. A run that fails leaves {"failed": why}. Stops when the process
-    that started this one is gone. Returns how many failed. All lines are read first: OverlayError for one that will not do,
-    and nothing has been run."""
-    parent, failed = os.getppid(), 0
-    for key, values in _read(lines).items():
-        print(f"begins {key}", flush=True)
-        result = result_of(simulator, values)
+def batch(lines: Iterable[str], out: Path, simulator: str, say: Callable[[str], None] = lambda note: None,
+          at_once: int | None = None) -> int:
+    """Do the run of each line, a JSON object {"key": file stem, "parameters": {...}}, and write out/KEY.json; prints a line
+    `ended KEY` for each. A run that fails leaves {"failed": why}; `say` hears each note on a scenario once. Returns how many
+    failed. All lines are read first: OverlayError for one that will not do, and nothing has been run."""
+    todo = [{"key": key, "parameters": values} for key, values in _read(lines).items()]
+    failed, noted = 0, set[str]()
+
+    def keep(given: dict[str, Any], result: dict[str, Any]) -> None:
+        nonlocal failed
         failed += "failed" in result
-        results.keep(out / f"{key}.json", result | {"key": key})
-        print(f"ended {key}", flush=True)
-        if os.getppid() != parent:
-            break
+        for note in result.get("notes", ()):
+            if note not in noted:
+                noted.add(note)
+                say(note)
+        results.keep(out / f"{given['key']}.json", result | {"key": given["key"]})
+        print(f"ended {given['key']}", flush=True)
+
+    engine.work(partial(_done, simulator), todo, keep, at_once)
     return failed
+
+
+def _done(simulator: str, given: dict[str, Any]) -> dict[str, Any]:
+    return done(given["parameters"], simulator)
 
 
 def _read(lines: Iterable[str]) -> dict[str, dict[str, Any]]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from typing import Any
 
 import topologies
@@ -30,21 +29,14 @@ def only_sim(world: str) -> None:
 class Measure:
     """Runs, one after the other; those with the same movement share the physical bound."""
 
-    def __init__(self, say: Callable[[str], None] = lambda note: None) -> None:
-        """`say` hears the notes on scenarios, of many runs alike each once."""
+    def __init__(self) -> None:
         self._known = Known()
-        self._say = say
-        self._noted: set[str] = set()
 
     def __call__(self, values: dict[str, Any]) -> dict[str, Any]:
         """values: dotted keys of the scenario -> what they are. Raises MeasureError and what a scenario's checks raise."""
         scenario = topologies.build(tables_of(values))
         only_sim(scenario.run.world)
         notes = list(runner.notes(scenario))
-        for note in notes:
-            if note not in self._noted:
-                self._say(note)
-        self._noted.update(notes)
         return {"parameters": values} | self.measured(scenario) | ({"notes": notes} if notes else {})
 
     def measured(self, scenario: Scenario) -> dict[str, Any]:

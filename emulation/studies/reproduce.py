@@ -6,16 +6,15 @@ figure-*.png, verdicts.csv and reproduction.html. Starting again does only what 
 from __future__ import annotations
 
 import csv
-import fcntl
 import io
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from analysis.errors import AnalysisError
 from emulation.studies import draw, page, results, sweep, tables, verdicts
 from emulation.studies.evaluation import Evaluation, Figure, Given
+from emulation.studies.folder import alone
 from emulation.studies.points import Tables
 from mobility.wholefile import write_whole
 
@@ -43,38 +42,10 @@ def reproduce(evaluation: Evaluation, out: Path, figures: Iterable[Figure] = (),
     if common.keys() != evaluation.readings.keys():
         raise AnalysisError(f"{', '.join(common.keys() - evaluation.readings.keys())}: {evaluation.name} does not leave it open")
     try:
-        with _alone(evaluation, out) as folder:
+        with alone(out, "evaluation", evaluation.name, "page") as folder:
             return _reproduce(evaluation, out, folder, chosen, seeds, common, report)
     except OSError as error:
         raise AnalysisError(f"{error.filename or out}: cannot be written: {error.strerror}; finished runs are kept") from None
-
-
-@contextmanager
-def _alone(evaluation: Evaluation, out: Path) -> Iterator[Path]:
-    """The folder of the results. One process at a time works in `out`, for one evaluation: its file `evaluation`
-    holds the name, and is locked as long as this goes on."""
-    folder = out / "results"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file = (out / "evaluation").open("a+", encoding="utf-8")
-    except OSError as error:
-        raise AnalysisError(f"{error.filename}: cannot be created: {error.strerror}; give another --out") from None
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise AnalysisError(f"{out}: another `roamcast reproduce` works there; wait until it ends, or give "
-                                "another --out") from None
-        except OSError:  # a file system that has no locks
-            pass
-        file.seek(0)
-        name = file.read(100).strip()
-        if name not in ("", evaluation.name):
-            raise AnalysisError(f"{out}: holds the evaluation {name!r}, whose page would be lost; give another --out")
-        if not name:
-            print(evaluation.name, file=file, flush=True)
-        results.tidy(folder)
-        yield folder.resolve()
 
 
 def _reproduce(evaluation: Evaluation, out: Path, folder: Path, chosen: tuple[Figure, ...], seeds: int, common: Given,

@@ -1,17 +1,14 @@
-"""The runs that figures need, in batches that several processes do side by side (workers.py)."""
+"""The runs that the figures of an evaluation need, done side by side (engine.py)."""
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from analysis.errors import AnalysisError
-from emulation.studies import results
+from emulation.studies import engine, results, simulators
 from emulation.studies.evaluation import Evaluation, Given, Panel, Series
 from emulation.studies.points import Swept
-from emulation.studies.simulators import command
-from emulation.studies.workers import Batch, CannotGoOn, work
-
-BATCH = 20.0  # s of work that a process gets at least: runs that share a movement stay together
 
 
 def parameters(panel: Panel, series: Series, x: Swept, seed: int, common: Given) -> Given:
@@ -34,23 +31,16 @@ def runs(evaluation: Evaluation, panels: Iterable[Panel], seeds: int, common: Gi
     return list(found.values())
 
 
-def batches(todo: list[Given], expense: Callable[[Given], float]) -> list[Batch]:
-    """Each of one simulator; the longest first, so that nothing long is left for the end."""
-    found: list[Batch] = []
-    left = 0.0
-    for given in sorted(todo, key=lambda given: (command(given), -expense(given))):
-        if left <= 0 or command(given) != found[-1].simulator:
-            found.append(Batch(command(given), []))
-            left = BATCH
-        found[-1].runs.append(given)
-        left -= expense(given)
-    return found
-
-
 def sweep(evaluation: Evaluation, todo: list[Given], folder: Path, report: Callable[[int, int], None]) -> None:
-    """Do these runs; `report(done, of)` is called now and then. A Ctrl-C keeps what is done. Raises AnalysisError when results
-    cannot be written."""
-    try:
-        work(batches(todo, evaluation.expense), folder, lambda done: report(done, len(todo)))
-    except CannotGoOn as error:
-        raise AnalysisError(f"{error}; finished runs are kept; start again to continue") from None
+    """Do these runs, the longest first, so that nothing long is left for the end; `report(done, of)` hears of each that ends.
+    Whatever ends this early keeps what is done. Raises AnalysisError, also when results cannot be written."""
+    ended = itertools.count(1)
+
+    def keep(given: Given, result: Given) -> None:
+        try:
+            results.keep(folder / f"{(key := results.key(given))}.json", result | {"key": key})
+        except OSError as error:
+            raise AnalysisError(f"{error.filename or folder}: {error.strerror}; finished runs are kept; start again to continue") from None
+        report(next(ended), len(todo))
+
+    engine.work(simulators.done, sorted(todo, key=lambda given: (simulators.command(given), -evaluation.expense(given))), keep)

@@ -195,8 +195,9 @@ def test_no_file_of_the_folder_of_a_sweep_runs(tmp_path):
     folder = tmp_path / "results"
     folder.mkdir()
     poisoned(folder, marker := tmp_path / "ran")
-    code = ("from pathlib import Path; from emulation.studies.workers import Batch, work\n"
-            "work([Batch('overlay', [{'dispatchers': 12, 'available': 12}])], Path('.'), lambda done: None)")
+    code = ("from pathlib import Path; from emulation.studies import engine, results, simulators\n"
+            "engine.work(simulators.done, [{'dispatchers': 12, 'available': 12}], "
+            "lambda given, result: results.keep(Path('a.json'), result))")
     done = subprocess.run([sys.executable, "-P", "-c", code], cwd=folder, env=ENVIRONMENT | {"PYTHONPATH": str(ROOT)},
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -9,7 +9,6 @@ import pytest
 
 from emulation.studies import overlay, results
 from emulation.studies.batch import batch
-from emulation.studies.simulators import Simulator
 from tests.cli.command import ENVIRONMENT, roamcast
 
 
@@ -35,14 +34,14 @@ def test_of_a_batch_with_a_bad_line_nothing_is_run(tmp_path, line, said):
     out.mkdir(parents=True)
     file.write_bytes(b'{"key": "a", "parameters": {}}\n' + line + b"\n")
     with file.open(encoding="utf-8") as lines, pytest.raises(overlay.OverlayError, match=said):
-        batch(lines, out, Simulator(lambda values: pytest.fail("was run"), ""))
+        batch(lines, out, "overlay")
     assert not list(out.iterdir()) and sorted(path.name for path in tmp_path.iterdir()) == ["batch", "out"]
 
 
 def test_a_result_that_cannot_be_written_is_told_and_leaves_nothing(tmp_path):
     (tmp_path / "a.json").mkdir()  # where no file can go
     with pytest.raises(OSError) as told:
-        batch(['{"key": "a", "parameters": {}}'], tmp_path, Simulator(lambda values: {"parameters": values}, ""))
+        batch(['{"key": "a", "parameters": {"rate": -1}}'], tmp_path, "overlay")
     assert told.value.filename == str(tmp_path / "a.json") and told.value.strerror
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
 
@@ -51,7 +50,7 @@ def test_a_result_is_not_written_through_a_link(tmp_path):
     (tmp_path / "victim").write_text("mine")
     (tmp_path / "a.json").symlink_to("victim")
     with pytest.raises(OSError, match="symbolic link"):
-        batch(['{"key": "a", "parameters": {}}'], tmp_path, Simulator(lambda values: {"parameters": values}, ""))
+        batch(['{"key": "a", "parameters": {"rate": -1}}'], tmp_path, "overlay")
     with pytest.raises(OSError, match="symbolic link"):
         results.keep(tmp_path / "a.json", {})
     assert (tmp_path / "victim").read_text() == "mine" and len(list(tmp_path.iterdir())) == 2

@@ -6,21 +6,19 @@ import dataclasses
 import fcntl
 import hashlib
 import math
-import multiprocessing
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import pytest
 from scipy import stats
 
 from analysis import AnalysisError
-from emulation.studies import draw, results, simulators, sweep, tables, verdicts, workers
+from emulation.studies import draw, engine, results, simulators, sweep, tables, verdicts
 from emulation.studies.dynamic_topology import DYNAMIC_TOPOLOGY, claims, cost
 from emulation.studies.dynamic_topology.figures import curves
 from emulation.studies.epidemic import EPIDEMIC
@@ -87,17 +85,6 @@ def test_figures_are_12_to_29_and_their_parameters_exist():
             for series in panel.series:
                 Parameters.of(DYNAMIC_TOPOLOGY.plain(sweep.parameters(panel, series, x, 1, readings)))
     assert len({panel.name for panel in DYNAMIC_TOPOLOGY.panels}) == len(DYNAMIC_TOPOLOGY.panels)
-
-
-def test_a_batch_is_of_one_command_and_as_long_as_a_start_is_worth():
-    runs = [{"seed": 1, "rate": rate} for rate in range(9)] + [{"run.seed": 1, "radio.loss": rate} for rate in range(3)]
-    found = sweep.batches(runs, lambda given: 8.0 + given.get("rate", 0))
-    assert sorted(map(results.key, runs)) == sorted(results.key(one) for batch in found for one in batch.runs)
-    assert all({simulators.command(one) for one in batch.runs} == {batch.simulator} for batch in found)
-    assert {batch.simulator for batch in found} == {"overlay", "measure"}
-    overlays = [batch.runs for batch in found if batch.simulator == "overlay"]
-    assert [one["rate"] for batch in overlays for one in batch] == list(range(8, -1, -1))
-    assert all(sum(8.0 + one["rate"] for one in batch) >= sweep.BATCH for batch in overlays[:-1])
 
 
 def test_runs_are_shared_between_figures():
@@ -195,23 +182,44 @@ def test_a_run_that_fails_is_one_missing_point(tmp_path):
     assert reproduce(evaluation, tmp_path, (14,), seeds=1).retried == 2
 
 
-@pytest.mark.parametrize("processes", [1, 3])
-def test_a_run_that_takes_its_process_with_it_is_one_missing_point(tmp_path, monkeypatch, processes):
-    """The rest of its batch goes on in another process, and other batches beside it."""
-    given = [SMALL | {"protocol": "strawman", "rate": rate, "seed": seed} for seed in (1, 2) for rate in (3, 4, 5)]
-    doomed = {results.key(given[at]): partial(lambda number: os.kill(os.getpid(), number), number)
-              for at, number in ((1, signal.SIGKILL), (5, signal.SIGALRM))}
-    keep = results.keep
-    monkeypatch.setattr(results, "keep", lambda path, result: (
-        keep(path, result) if "failed" in result else doomed.get(path.stem, lambda: keep(path, result))()))
-    told = []
-    workers.work([workers.Batch("overlay", given[:3]), workers.Batch("overlay", given[3:])], tmp_path, told.append, processes)
-    assert told[-1] == len(given) and told == sorted(told)
-    found = [results.read(tmp_path / f"{results.key(one)}.json") for one in given]
-    assert ["failed" in one for one in found] == [False, True, False, False, False, True]
-    assert found[1]["failed"] == "the process ended with -9"
-    assert found[5]["failed"] == f"the process ended with -14: it took more than {workers.LONGEST} s"
-    assert not multiprocessing.active_children()
+def doomed(given: dict) -> dict:
+    """A run in a worker of Spark, whose process may go with it, or which never ends."""
+    if given.get("how") == "forever":
+        simulators.LONGEST = 1
+        return simulators.result_of(simulators.Simulator(forever, "code"), given)
+    if "how" in given:
+        os.kill(os.getpid(), given["how"])
+    return {"of": given["at"], "by": os.getpid()}
+
+
+def forever(given: dict) -> dict:
+    try:
+        while True:
+            time.sleep(0.001)
+    except Exception:
+        return {}
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_a_run_that_takes_its_process_with_it_is_one_failed_run(at_once):
+    """The others go on in other processes."""
+    given: list[dict] = [{"at": at} for at in range(8)]
+    for at, how in ((1, signal.SIGKILL), (4, signal.SIGABRT), (6, "forever")):
+        given[at]["how"] = how
+    told = {}
+    engine.work(doomed, given, lambda one, result: told.update({one["at"]: result}), at_once)
+    assert [at for at, result in sorted(told.items()) if "failed" in result] == [1, 4, 6] and len(told) == 8
+    assert told[1]["failed"] == told[4]["failed"] == "the process died: it was killed, or the machine ran out of memory"
+    assert told[6]["failed"] == "it took more than 1 s"
+
+
+def broken(given: dict) -> dict:
+    raise ImportError("no such room")
+
+
+def test_what_is_no_fault_of_a_run_ends_the_sweep():
+    with pytest.raises(AnalysisError, match="Spark cannot do the runs: ImportError: no such room"):
+        engine.work(broken, [{}, {}], lambda given, result: pytest.fail("was kept"))
 
 
 def test_where_results_cannot_be_written_the_sweep_ends_with_a_line(tmp_path, monkeypatch):
@@ -222,23 +230,29 @@ def test_where_results_cannot_be_written_the_sweep_ends_with_a_line(tmp_path, mo
     monkeypatch.setattr(results, "missing", lambda folder, runs: (list(runs), 0, 0))
     with pytest.raises(AnalysisError, match=r"\.json: it is a folder; .*; finished runs are kept; start again"):
         reproduce(SMALL_ONE, tmp_path, (14,), seeds=1)
-    assert all(path.is_dir() for path in (tmp_path / "results").iterdir()) and not multiprocessing.active_children()
+    assert all(path.is_dir() for path in (tmp_path / "results").iterdir())
+
+
+def descendants(pid: int | str) -> list[str]:
+    own = [child for children in Path(f"/proc/{pid}/task").glob("*/children") for child in children.read_text().split()]
+    return own + [one for child in own for one in descendants(child)]
 
 
 def test_the_processes_of_a_sweep_end_behind_their_caller(tmp_path):
     """However it ends: nothing is left that works for nobody."""
     program = (f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
-               "from pathlib import Path; from emulation.studies import workers\n"
+               "from emulation.studies import engine, results, simulators\n"
                "from tests.studies.test_reproduction import SMALL\n"
                "runs = [SMALL | {'rate': 3, 'publish': 40.0, 'seed': seed} for seed in range(1, 200)]\n"
-               f"workers.work([workers.Batch('overlay', runs[:100]), workers.Batch('overlay', runs[100:])], Path({str(tmp_path)!r}), "
-               "lambda done: None, 2)")
+               "from pathlib import Path\n"
+               f"engine.work(simulators.done, runs, lambda given, result: results.keep(Path({str(tmp_path)!r}, results.key(given) + '.json'), "
+               "result), 2)")
     process = subprocess.Popen([sys.executable, "-P", "-c", program], start_new_session=True)
     until = time.monotonic() + 600
     while time.monotonic() < until and len(list(tmp_path.glob("*.json"))) < 2:
         time.sleep(0.05)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    assert len(children) == 2
+    children = descendants(process.pid)
+    assert len(children) >= 3  # Java, and what it has started
     process.kill()
     process.wait()
     while any(Path("/proc", child).exists() for child in children):
@@ -279,9 +293,8 @@ def test_an_interrupted_sweep_keeps_what_is_done(tmp_path):
     program = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
-from emulation.studies import reproduce, sweep
+from emulation.studies import reproduce
 from tests.studies.test_reproduction import slow
-sweep.BATCH = 0.01
 reproduce.reproduce(slow(), __import__("pathlib").Path({str(out)!r}), (14,), seeds=30)
 """
     process = subprocess.Popen([sys.executable, "-c", program], start_new_session=True, stdout=subprocess.DEVNULL,
