@@ -32,7 +32,7 @@ LABEL = 24  # characters of a setting's label in one line
 _LOOKS = [(color, dashes, marker) for color, dashes, marker in zip(
     ("#000000", "#0072B2", "#D55E00", "#009E73", "#7F3C8D", "#56B4E9", "#8C6D00", "#CC79A7"),
     ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (3, 1)), (0, (1, 1))), "os^Dv<>P", strict=True)]
-_STYLE = {"font.size": 8, "axes.labelsize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7, "legend.fontsize": 7,
+_STYLE: Any = {"font.size": 8, "axes.labelsize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7, "legend.fontsize": 7,
           "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#dddddd", "grid.linewidth": 0.5,
           "axes.axisbelow": True, "axes.linewidth": 0.7, "legend.frameon": False, "legend.handlelength": 2.8, "lines.linewidth": 1.2,
           "lines.markersize": 3.5, "svg.hashsalt": "roamcast", "pdf.fonttype": 42}

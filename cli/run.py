@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cli.arguments import whole
 from cli.batch import batch_help, note, run_batch
 from cli.errors import INTERRUPTED, UserError
 from cli.terminal import raw
@@ -24,6 +25,7 @@ INVALID = 3  # exit code: it did not keep to real time, or something befell it t
 MOST_HOSTS = 8  # named in one line
 LONGEST = 2000  # characters of a command that are shown
 MOST_TOLD = 20  # problems of a workload at once
+OPTIONS = {"at_once": "-j", "values": "--set"}  # whose names are not those of what they give
 ROOM = 1 << 26  # bytes that an analysis should find free
 
 
@@ -33,6 +35,9 @@ class Arguments(argparse.Namespace):
     measure: bool
     world: str | None
     seed: int | None
+    seeds: str | None
+    at_once: int | None
+    values: list[str]
     journal: bool
     allow_commands: bool
     out: Path | None
@@ -49,13 +54,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="simulate, and print only the numbers, as JSON; no run directory, no analysis")
     parser.add_argument("--world", metavar="W", help="world to run in (default: the scenario's): sim, netns, hwsim, mininet")
     parser.add_argument("--seed", type=int, metavar="N", help="seed of all random streams (default: the scenario's)")
+    parser.add_argument("--seeds", metavar="LIST", help="several runs, such as 1-30 or 1,4,10-12: a run directory each, and their means")
+    parser.add_argument("-j", dest="at_once", type=whole(1, 4096, "runs at once"), metavar="N",
+                        help="with --seeds or --batch: runs at once, in sim (default: one for each processor)")
+    parser.add_argument("--set", dest="values", action="append", default=[], metavar="KEY=VALUE",
+                        help="a value in place of the scenario's, such as node.reconcile=path or mobility.speed=[1,2]; may be repeated")
     parser.add_argument("--journal", action="store_true", help="keep the inputs of every node, for `roamcast replay`")
     parser.add_argument("--allow-commands", action="store_true",
                         help="start the commands that the scenario gives its hosts, with your rights; `roamcast check` "
                              "lists them")
     parser.add_argument("--out", type=Path, metavar="DIR",
-                        help="run directory to create (default: runs/NAME-sSEED-DATE-TIME); with --batch, folder for the KEY.json "
-                             "files")
+                        help="run directory to create (default: runs/NAME-sSEED-DATE-TIME); with --seeds, folder for the run directories; "
+                             "with --batch, for the KEY.json files")
     parser.add_argument("--watch", action="store_true", help="show a live line per host (in every world but sim)")
     parser.add_argument("--no-analysis", action="store_true", help="record only; `roamcast analyse` does the rest")
     parser.add_argument("--master", metavar="URL", help="Spark master for the analysis (default: embedded)")
@@ -67,20 +77,25 @@ def run(args: Arguments) -> int:
     if args.batch is not None:
         if args.out is None:
             raise UserError("--batch FILE goes with --out DIR, the folder for its KEY.json files")
-        _refuse_beside("--batch", args, "world", "seed")
-        return run_batch(args.batch, args.out, "measure")
+        _refuse_beside("--batch", args, "world", "seed", "seeds", "values")
+        return run_batch(args.batch, args.out, "measure", args.at_once)
     assert args.scenario is not None  # one of the two is required
     if args.measure:
-        _refuse_beside("--measure", args, "out")
+        _refuse_beside("--measure", args, "out", "seeds", "at_once")
         return _measure(args, args.scenario)
+    if args.seeds is not None:
+        return _run_seeds(args, args.scenario, _seeds(args))
+    if args.at_once is not None:
+        raise UserError("-j: found without --seeds or --batch, where there is one run; leave it out")
     return _run(args, args.scenario)
 
 
-def _refuse_beside(word: str, args: Arguments, *more: str) -> None:
-    """Options that change nothing where numbers alone are kept. Raises UserError."""
-    for key in ("journal", "allow_commands", "watch", "no_analysis", "master", *more):
-        if getattr(args, key) not in (None, False):
-            raise UserError(f"--{key.replace('_', '-')}: found together with {word}, where it changes nothing; leave it out")
+def _refuse_beside(word: str, args: Arguments, *more: str,
+                   only: tuple[str, ...] = ("journal", "allow_commands", "watch", "no_analysis", "master")) -> None:
+    """Options that change nothing there: `only` those where numbers alone are kept, and more. Raises UserError."""
+    for key in (*only, *more):
+        if getattr(args, key) not in (None, False, []):
+            raise UserError(f"{OPTIONS.get(key, '--' + key.replace('_', '-'))}: found together with {word}, where it changes nothing; leave it out")
 
 
 def _measure(args: Arguments, path: Path) -> int:
@@ -100,8 +115,64 @@ def _measure(args: Arguments, path: Path) -> int:
 
 
 def _overrides(args: Arguments) -> dict[str, object]:
+    from topologies.file import value_of
+
     given = {"run.world": args.world, "run.seed": args.seed, "run.journal": args.journal or None}
-    return {key: value for key, value in given.items() if value is not None}
+    found: dict[str, object] = {key: value for key, value in given.items() if value is not None}
+    for text in args.values:
+        key, is_one, value = text.partition("=")
+        key = key.strip()
+        if not is_one or not key or not all(key.split(".")):
+            raise UserError(f"--set: found {json.dumps(text)}; give KEY=VALUE, such as node.reconcile=path")
+        if key in found or key == "run.seed" and args.seeds is not None:
+            raise UserError(f"--set {key}: found its value twice; give it once")
+        try:
+            found[key] = value_of(value.strip())
+        except ValueError:
+            raise UserError(f"--set {key}: found {json.dumps(value)}; give a value as it stands in a scenario: 3, true, [1, 2], a word, "
+                            'or a text in quotes (\'"a text"\')') from None
+    return found
+
+
+def _seeds(args: Arguments) -> tuple[int, ...]:
+    from topologies.seeds import seeds
+
+    if args.seed is not None:
+        raise UserError("--seeds: found together with --seed; use one of the two")
+    _refuse_beside("--seeds", args, only=("watch",))
+    try:
+        return seeds(args.seeds or "")
+    except ValueError as error:
+        raise UserError(f"--seeds: {error}") from None
+
+
+def _run_seeds(args: Arguments, file: Path, seeds: tuple[int, ...]) -> int:
+    """A run directory for each seed, side by side in sim, and their means. 1: a run failed or was cut short."""
+    from analysis import AnalysisError
+    from cli.progress import for_runs
+    from emulation import runner
+    from emulation.studies import seeds as several
+
+    if not args.no_analysis:
+        check_analysis(args.master)
+    scenario = load(file, _overrides(args) | {"run.seed": seeds[0]})
+    if scenario.run.world != "sim":
+        raise UserError(f"--seeds: found together with world {scenario.run.world}, which has the machine to itself; start its runs one "
+                        "after the other, with --seed")
+    if len(seeds) > several.MOST:
+        raise UserError(f"--seeds: found {len(seeds):,} runs; a run directory each, at most {several.MOST:,}: `roamcast sweep` keeps numbers alone")
+    for sentence in runner.notes(scenario):
+        note(sentence)
+    try:
+        with for_runs(raw(sys.stderr)) as report:
+            made, failed = several.run(scenario, seeds, args.out, report, args.at_once, args.master)
+    except AnalysisError as error:
+        raise UserError(str(error)) from None
+    for seed, why in failed.items():
+        print(f"failed: seed {seed}: {why}", file=sys.stderr)
+    print(f"Recorded {len(made)} runs in {', '.join(map(str, dict.fromkeys(path.parent for path in made)))}" if made else "No run was recorded")
+    valid = args.no_analysis or not made or analyse(made, args.master)
+    return CUT_SHORT if failed else 0 if valid else INVALID
 
 
 def _run(args: Arguments, file: Path) -> int:

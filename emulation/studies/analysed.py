@@ -1,6 +1,7 @@
 """A scenario run in `sim` and analysed in the same process: every metric of analysis/metrics.py, and no run directory is left."""
 from __future__ import annotations
 
+import json
 import math
 import os
 import shutil
@@ -25,13 +26,19 @@ def analysed(given: dict[str, Any]) -> dict[str, Any]:
     analysis. Raises what a scenario's checks, its run and its analysis raise."""
     scenario = topologies.build(given["scenario"])
     with _folder() as folder:
-        made = run.read(runner.run(scenario, folder / "run"))
-        if (outcome := made.manifest["outcome"]) != rundir.COMPLETE:
-            raise OSError(f"the run ended early: {outcome}, {made.manifest['reason']}")
-        found = study(Local(), made)
+        path = runner.run(scenario, folder / "run")
+        if (why := outcome(path)) is not None:
+            raise OSError(why)
+        found = study(Local(), run.read(path))
         numbers = found.numbers | metrics.numbers(sides.families_sent(found.run, found.deliveries["remote"]))
     return {"numbers": {metric.key: None if math.isnan(value := numbers[metric.key]) else value for metric in METRICS},
             "notes": found.notes}
+
+
+def outcome(path: Path) -> str | None:
+    """Why a run in its directory ended early; None if it did not."""
+    manifest = json.loads((path / "manifest.json").read_text())
+    return None if manifest["outcome"] == rundir.COMPLETE else f"the run ended early: {manifest['outcome']}, {manifest['reason']}"
 
 
 @contextmanager
