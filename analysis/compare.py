@@ -1,4 +1,4 @@
-"""Two groups of runs of one scenario side by side: what differs, and what may be chance.
+"""Groups of runs of one scenario side by side: what differs, and what may be chance. Of more than two, each with the first.
 
 Each mean has a 95% confidence interval over seeds (Student's t), and so has the difference, right
 less left: by the paired t-test where both sides ran the same seeds (the same movement and the same
@@ -63,15 +63,12 @@ class Comparison:
     paired: bool
     rows: list[Row]
     notes: list[str]
+    together: int  # numbers tested at once, in all comparisons that belong together
 
     @property
     def single(self) -> bool:
         """A side has one run only: nothing can be told from noise."""
         return min(len(self.left.members), len(self.right.members)) < 2
-
-    @property
-    def tested(self) -> int:
-        return sum(not math.isnan(row.p) for row in self.rows)
 
     @property
     def valid(self) -> bool:
@@ -88,18 +85,28 @@ class Comparison:
 
 
 def compare(left: Sequence[Path | str], right: Sequence[Path | str] = (),
-            say: Callable[[str], None] = lambda sentence: None) -> Comparison:
-    """Lay runs side by side (how they are parted: analysis.sides.sides). Raises AnalysisError, one line."""
+            say: Callable[[str], None] = lambda sentence: None) -> list[Comparison]:
+    """Lay runs side by side (how they are parted: analysis.sides.sides), each further side beside the first. Holm's correction is
+    for all of these comparisons together. Raises AnalysisError, one line."""
     needed = [metric.key for metric in METRICS if metric.compared and metric.computed.facts is not Families]
-    one, other = sides(left, right, needed, say)
-    paired = set(one.seeds) == set(other.seeds)
-    found = [(metric, one.values(metric.key), other.values(metric.key)) for metric in _metrics(one, other)]
-    differences = [difference(a, b, paired) for _, a, b in found]
-    adjusted = holm([d.p for d in differences])
-    rows = [Row(metric, _estimate(one, metric.key), _estimate(other, metric.key), d, p, _verdict(d, p),
-                len(a.keys() & b.keys()) if paired else min(len(a), len(b)))
-            for (metric, a, b), d, p in zip(found, differences, adjusted, strict=True)]
-    return Comparison(one, other, paired, rows, _notes(one, other))
+    one, *others = sides(left, right, needed, say)
+    drawn = [_differences(one, other) for other in others]
+    adjusted = holm([d.p for _, rows in drawn for *_, d in rows])
+    together = sum(not math.isnan(p) for p in adjusted)
+    left_p = iter(adjusted)
+    return [Comparison(one, other, paired, [
+        Row(metric, _estimate(one, metric.key), _estimate(other, metric.key), d, p := next(left_p), _verdict(d, p),
+            len(a.keys() & b.keys()) if paired else min(len(a), len(b))) for metric, a, b, d in rows], _notes(one, other), together)
+        for other, (paired, rows) in zip(others, drawn, strict=True)]
+
+
+def _differences(one: Side, other: Side) -> tuple[bool, list[tuple[Metric, dict[int, float], dict[int, float], Difference]]]:
+    """Whether the two are paired by seed, and what each metric is in both."""
+    both = set(one.seeds) & set(other.seeds)
+    # of a study all seeds are the same, but for failed runs
+    paired = set(one.seeds) == set(other.seeds) or one.members[0].swept and len(both) > 1
+    return paired, [(metric, a := one.values(metric.key), b := other.values(metric.key), difference(a, b, paired))
+                    for metric in _metrics(one, other)]
 
 
 def difference(left: Mapping[int, float], right: Mapping[int, float], paired: bool) -> Difference:
@@ -164,7 +171,7 @@ def _notes(left: Side, right: Side) -> list[str]:
                 notes.append(f"{name} IS NOT VALID, its numbers are about the machine: {'; '.join(member.invalid_because)}")
             if not member.correct:
                 notes.append(f"{name}: safety (nothing twice, unpublished, unsubscribed) is VIOLATED, see its report")
-            if not (member.run.path / TRACE).is_file():
+            if not member.swept and not (member.run.path / TRACE).is_file():
                 notes.append(f"{name} has no {TRACE}: nothing shows whether its hosts moved as the others did")
             notes += [f"{name}: {note}" for note in member.notes]
     return notes
@@ -173,6 +180,8 @@ def _notes(left: Side, right: Side) -> list[str]:
 def _versions(left: Side, right: Side) -> list[str]:
     """A word when not all runs were made by one version: what differs may be the versions'."""
     made: dict[str, list[str]] = {}
+    if left.members[0].swept:  # whose results are all of one code
+        return []
     for side in (left, right):
         for member in side.members:
             version, commit = (member.run.manifest.get(key) for key in ("roamcast", "commit"))
@@ -224,7 +233,7 @@ def _reading(found: Comparison) -> list[str]:
     pairs = f"seed by seed over {len(found.left.members)} seeds" if found.paired else (
         f"{len(found.left.members)} runs and {len(found.right.members)} with other seeds")
     lines = [f"Test: {'paired' if found.paired else 'Welch'} t, {pairs}. p after Holm's correction for "
-             f"{found.tested} numbers tested at once."]
+             f"{found.together} numbers tested at once."]
     shared = sorted(set(found.left.seeds) & set(found.right.seeds))
     if not found.paired and len(shared) > 1:
         lines.append(f"Both sides have the seeds {', '.join(map(str, shared))}: compare only these, and the test is paired "
@@ -276,11 +285,13 @@ def _digits(halves: list[float], values: list[float]) -> int:
 
 # --- the files ---------------------------------------------------------------------------------------------------
 
-def write(found: Comparison, path: Path) -> None:
-    """The comparison as JSON or CSV, by the name's end; numbers in s, shares and bytes. Raises AnalysisError."""
+def write(found: Sequence[Comparison], path: Path) -> None:
+    """The comparisons as JSON or CSV, by the name's end; numbers in s, shares and bytes. Several are a list, or have the labels of
+    their sides in front. Raises AnalysisError."""
     check_name(path)
+    told = [_told(one) for one in found]
     try:
-        write_whole(path, _as_json(found) if path.suffix == ".json" else _as_csv(found))
+        write_whole(path, json.dumps(told[0] if len(told) == 1 else told, indent=1) + "\n" if path.suffix == ".json" else _as_csv(found))
     except OSError as error:
         raise AnalysisError(f"{path}: cannot be written: {error.strerror}") from None
 
@@ -300,18 +311,19 @@ def _record(row: Row) -> dict[str, object]:
             "p_holm": plain(row.p), "verdict": "untold" if row.verdict == UNTOLD else row.verdict, "runs": row.runs}
 
 
-def _as_json(found: Comparison) -> str:
+def _told(found: Comparison) -> dict[str, object]:
     sides_ = [{"label": side.label, "seeds": side.seeds, "runs": [str(m.run.path) for m in side.members]}
               for side in (found.left, found.right)]
     test = None if found.single else "paired t" if found.paired else "Welch t"
-    return json.dumps({"scenario": found.left.members[0].run.name, "left": sides_[0], "right": sides_[1],
+    return {"scenario": found.left.members[0].run.name, "left": sides_[0], "right": sides_[1],
                        "settings": {key: list(pair) for key, pair in found.settings.items()}, "confidence": CONFIDENCE,
-                       "test": test, "correction": "Holm", "tested": found.tested, "valid": found.valid,
-                       "numbers": [_record(row) for row in found.rows], "notes": found.notes}, indent=1) + "\n"
+                       "test": test, "correction": "Holm", "tested": found.together, "valid": found.valid,
+                       "numbers": [_record(row) for row in found.rows], "notes": found.notes}
 
 
-def _as_csv(found: Comparison) -> str:
-    text, records = io.StringIO(), [_record(row) for row in found.rows]
+def _as_csv(found: Sequence[Comparison]) -> str:
+    text = io.StringIO()
+    records = [({"of": one.left.label, "and": one.right.label} if len(found) > 1 else {}) | _record(row) for one in found for row in one.rows]
     writer = csv.DictWriter(text, list(records[0]) if records else [], lineterminator="\n")
     writer.writeheader()
     writer.writerows(records)

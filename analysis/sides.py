@@ -1,4 +1,4 @@
-"""The two sides of a comparison: which runs may stand beside each other, and which are of one kind.
+"""The sides of a comparison: which runs may stand beside each other, and which are of one kind.
 
 What a comparison is about may differ: the world, the node's settings, how a world is set up. All
 else must be the same, the movement too: hosts, radio, workload, faults, duration, window. Runs of
@@ -37,10 +37,13 @@ class Member:
     window: tuple[float, float]  # s: as it was measured
     correct: bool
     notes: tuple[str, ...]
+    swept: bool = False  # a row of a study's table: its keys are those that settings give, and it has no run directory
 
     @property
     def settings(self) -> dict[str, object]:
         """What may tell one side from the other. How namespaces are set up matters only where there are any."""
+        if self.swept:
+            return self.keys
         real = self.keys.get("run.world") in ("netns", "hwsim", "mininet")
         return {k: v for k, v in self.keys.items() if _under(k, SETTINGS) and (real or not k.startswith("netns."))}
 
@@ -65,23 +68,44 @@ class Side:
 
 
 def sides(left: Sequence[Path | str], right: Sequence[Path | str], needed: Sequence[str],
-          say: Callable[[str], None] = lambda sentence: None) -> tuple[Side, Side]:
-    """Read the runs and lay them out on two sides; `needed` are the numbers that each must have.
+          say: Callable[[str], None] = lambda sentence: None) -> list[Side]:
+    """Read the runs and lay them out on two or more sides; `needed` are the numbers that each must have.
 
-    Without `right`, two runs are a side each and more are parted by their settings. A run without an
-    analysis, or with one that lacks a number, is analysed, after `say` was told. Raises AnalysisError: runs of
-    different scenarios (it names the first key that differs), one run twice, not two kinds of settings.
+    Without `right`, two runs are a side each and more are parted by their settings; one folder of a study has a side for each
+    setting. A run without an analysis, or with one that lacks a number, is analysed, after `say` was told. Raises AnalysisError:
+    runs of different scenarios (it names the first key that differs), one run twice, not two kinds of settings.
     """
+    if len(left) == 1 and not right and (Path(left[0]) / "runs.parquet").exists():
+        return _of_study(Path(left[0]))
     found = [(path, read(path)) for path in (*left, *right)]
     _same_scenario([run for _, run in found])
-    parts = ([run for _, run in found[:len(left)]], [run for _, run in found[len(left):]]) if right else \
+    parts = [[run for _, run in found[:len(left)]], [run for _, run in found[len(left):]]] if right else \
         _parted([run for _, run in found])
     for part in parts:
         _one_kind(part)
     members = [tuple(_member(run, needed, say) for run in part) for part in parts]
-    _same_window([*members[0], *members[1]])
-    labels = _labels(members[0][0].settings, members[1][0].settings)
-    return Side(labels[0], members[0]), Side(labels[1], members[1])
+    _same_window([member for part in members for member in part])
+    labels = _labels(members[0][0].settings, members[1][0].settings) if len(members) == 2 else \
+        _several_labels([part[0].settings for part in members])
+    return [Side(label, part) for label, part in zip(labels, members, strict=True)]
+
+
+def _of_study(folder: Path) -> list[Side]:
+    """A side for each setting of a study; failed runs are left out, with a note."""
+    from analysis import table
+    found = table.read(folder)
+    parted: dict[str, list[Member]] = {setting: [] for setting in found.settings}
+    for row in found.rows:
+        if row.failed:
+            continue
+        run = Run(folder, folder.name, "sim", row.seed, math.nan, math.nan, 0.0, 0.0, 0.0, (0.0, 0.0), {}, None, {}, {}, ())
+        correct = all(row.numbers.get(key) == 0 for key in ("twice", "unpublished", "unsubscribed"))
+        parted[row.setting].append(Member(run, dict(row.values), dict(row.numbers), run.window, correct, (), True))
+    if empty := [setting for setting, members in parted.items() if not members]:
+        raise AnalysisError(f"{folder}: all runs of the setting {empty[0]} failed; let `roamcast sweep` run them again")
+    if len(parted) < 2:
+        raise AnalysisError(f"{folder}: has one setting; a comparison needs two")
+    return [Side(setting, tuple(members)) for setting, members in parted.items()]
 
 
 def differing(left: dict[str, object], right: dict[str, object]) -> list[str]:
@@ -145,10 +169,10 @@ def _fingerprint(run: Run) -> str | None:
         raise AnalysisError(f"{run.path / TRACE}: cannot be read: {error}") from None
 
 
-def _parted(runs: Sequence[Run]) -> tuple[list[Run], list[Run]]:
+def _parted(runs: Sequence[Run]) -> list[list[Run]]:
     """By settings, in the order in which they were given."""
     if len(runs) == 2:
-        return [runs[0]], [runs[1]]
+        return [[runs[0]], [runs[1]]]
     kinds: list[tuple[dict[str, object], list[Run]]] = []
     for run in runs:
         settings = _settings(run)
@@ -157,14 +181,10 @@ def _parted(runs: Sequence[Run]) -> tuple[list[Run], list[Run]]:
             kinds.append((settings, [run]))
         else:
             same.append(run)
-    if len(kinds) == 2:
-        return kinds[0][1], kinds[1][1]
     if len(kinds) == 1:
         raise AnalysisError("all these runs have the same world and node settings; say which to compare with which: "
                             "roamcast compare RUN ... --with RUN ...")
-    keys = [k for k in kinds[0][0] if any(k in differing(kinds[0][0], other) for other, _ in kinds[1:])]
-    raise AnalysisError(f"these runs have {len(kinds)} different settings (in {', '.join(keys[:4]) or 'keys that some lack'}); "
-                        "give runs with two settings, or separate the sides with --with")
+    return [part for _, part in kinds]
 
 
 def _settings(run: Run) -> dict[str, object]:
@@ -257,3 +277,14 @@ def _labels(left: dict[str, object], right: dict[str, object]) -> tuple[str, str
         if max(map(len, labels)) <= 24:
             return labels[0], labels[1]
     return "left", "right"
+
+
+def _several_labels(settings: Sequence[dict[str, object]]) -> list[str]:
+    """Likewise for more than two sides: the values that tell them apart, or letters where those are too long."""
+    keys = list(dict.fromkeys(key for one in settings for other in settings for key in differing(one, other)))
+    if "run.world" in keys:  # what only some worlds know goes without saying
+        keys = [key for key in keys if not key.startswith("netns.")]
+    labels = [", ".join(value if isinstance(value := one.get(key), str) and value else f"{key.rpartition('.')[2]} {json.dumps(value)}"
+                        for key in keys) for one in settings]
+    short = max(map(len, labels)) <= 40 and len(set(labels)) == len(labels)
+    return labels if short else [f"setting {at}" for at in range(1, len(settings) + 1)]

@@ -20,7 +20,7 @@ class Arguments(argparse.Namespace):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN",
                         help="run directories of one scenario: two make one side each, more are divided by their world and "
-                             "node settings")
+                             "node settings, and each setting is compared with the first; or the folder of one study")
     parser.add_argument("--with", dest="right", type=Path, nargs="+", default=[], metavar="RUN",
                         help="the runs of the right side, where settings do not differ")
     parser.add_argument("--out", type=Path, metavar="FILE", help="also write the numbers, as .json or .csv")
@@ -34,12 +34,12 @@ def run(args: Arguments) -> int:
         if args.out is not None:
             means.check_name(args.out)
         found = compare.compare(args.runs, args.right, _say)
-        print(visible(compare.table(found)))
+        print(visible("\n\n".join(map(compare.table, found))))
         if args.out is not None:
             compare.write(found, args.out)
     except AnalysisError as error:
         raise UserError(str(error)) from None
-    return 0 if found.valid else INVALID
+    return 0 if all(one.valid for one in found) else INVALID
 
 
 def _say(sentence: str) -> None:
