@@ -16,13 +16,13 @@ import tomli_w
 from scipy import stats
 
 from analysis import RULES
+from analysis import compare as comparing
 from analysis.compare import (
     CONSTANT,
     DIFFERS,
     EQUAL,
     NOISE,
     UNCLEAR,
-    compare,
     difference,
     holm,
     table,
@@ -71,6 +71,12 @@ def both(folder: Path, left: list[float], right: list[float], key: str = "ratio"
             + [made(folder / f"b{i}", i, {key: v}, run__world="netns") for i, v in enumerate(right, first)])
 
 
+def compare(*given, **more):
+    """The one comparison of two sides."""
+    [found] = comparing.compare(*given, **more)
+    return found
+
+
 def row(found, key: str):
     return next(r for r in found.rows if r.metric.key == key)
 
@@ -117,7 +123,7 @@ def test_worlds_are_told_apart_and_paired(tmp_path):
     assert ratio.left[:2] == pytest.approx((0.9, 4.30265 * 0.1 / math.sqrt(3)), rel=1e-5)
     assert ratio.difference.mean == pytest.approx(0.02) and ratio.difference.p == pytest.approx(1 - math.sqrt(12 / 14))
     # it is the only number with any spread, so the only one tested
-    assert found.tested == 1 and ratio.p == ratio.difference.p and ratio.verdict == NOISE
+    assert found.together == 1 and ratio.p == ratio.difference.p and ratio.verdict == NOISE
     assert row(found, "bound").verdict == EQUAL
 
 
@@ -191,9 +197,8 @@ def test_each_seed_may_have_its_movement_but_a_trace_is_one(tmp_path):
 
 def test_what_no_sides_can_be_made_of(tmp_path):
     a, b, c = (made(tmp_path / f"a{seed}", seed) for seed in (1, 2, 3))
-    other, third = made(tmp_path / "b", 1, node__hello_interval=2.0), made(tmp_path / "c", 1, node__hello_interval=3.0)
+    other = made(tmp_path / "b", 1, node__hello_interval=2.0)
     for left, right, said in [([a], [], "one run is not enough"), ([a, b, c], [], "--with"), ([a, a, other], [], "one run of each"),
-                              ([a, other, third], [], "3 different settings .in node.hello_interval"),
                               ([b, other], [c], "differ only in their seed")]:
         with pytest.raises(AnalysisError, match=said):
             compare(left, right)
@@ -248,7 +253,7 @@ def test_files(tmp_path, capsys):
     assert ".json or .csv" in captured.err and not captured.out
     found = compare(paths)
     with pytest.raises(AnalysisError, match="there is no folder .*nowhere; make it"):
-        write(found, tmp_path / "nowhere" / "x.json")
+        write([found], tmp_path / "nowhere" / "x.json")
 
 
 def test_an_old_analysis_is_made_again(tmp_path, monkeypatch):
@@ -295,3 +300,31 @@ def test_a_run_without_its_movement_is_named(tmp_path):
     (paths[1] / "trace.movements.gz").unlink()
     [told] = [note for note in compare(paths).notes if "trace.movements.gz" in note]
     assert told.startswith("netns, seed 1 (b) has no ")
+
+
+def settings(folder: Path) -> list[Path]:
+    """Three, with three seeds each."""
+    return [made(folder / f"{at}-{seed}", seed, {"ratio": value + 0.01 * seed * seed}, node__hello_interval=float(at))
+            for at, value in ((1, 0.5), (2, 0.7), (3, 0.50001)) for seed in (1, 2, 3)]
+
+
+def test_of_several_settings_each_is_compared_with_the_first_and_holm_is_for_all(tmp_path):
+    paths = settings(tmp_path)
+    paths[4] = made(tmp_path / "other", 2, {"ratio": 0.76}, node__hello_interval=2.0)
+    found = comparing.compare(paths)
+    assert [(one.left.label, one.right.label) for one in found] == [("hello_interval 1.0", "hello_interval 2.0"),
+                                                                    ("hello_interval 1.0", "hello_interval 3.0")]
+    assert all(one.paired and one.left.seeds == one.right.seeds == [1, 2, 3] for one in found)
+    tested = [r for one in found for r in one.rows if not math.isnan(r.difference.p)]
+    assert [r.p for r in tested] == holm([r.difference.p for r in tested]) and found[0].together == found[1].together == len(tested)
+    assert row(found[0], "ratio").p == min(1, len(tested) * row(found[0], "ratio").difference.p), "the least of all"
+
+
+@pytest.mark.parametrize("name", ["out.json", "out.csv"])
+def test_several_comparisons_are_written_with_their_sides(tmp_path, name, capsys):
+    assert main(["compare", *map(str, settings(tmp_path)), "--out", str(tmp_path / name)]) == 0
+    text = (tmp_path / name).read_text()
+    sides = [(one["left"]["label"], one["right"]["label"]) for one in json.loads(text)] if name.endswith("json") else \
+        sorted({(line["of"], line["and"]) for line in csv.DictReader(text.splitlines())})
+    assert sides == [("hello_interval 1.0", "hello_interval 2.0"), ("hello_interval 1.0", "hello_interval 3.0")]
+    assert capsys.readouterr().out.count("Test: paired t, seed by seed over 3 seeds") == 2

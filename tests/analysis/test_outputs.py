@@ -139,7 +139,7 @@ def test_a_run_directory_may_have_any_name(spark, tmp_path, monkeypatch):
     for name in ["[*]{,}? %41#\\:\n\t'\"~$;&x=1né漢", "2024-05-01T10:30:00", "_under", ".dot", "-dash"]:
         path = log.write(Path(name))
         assert known(analyse(path)) == wanted and (path / "report.html").is_file(), name
-    found = compare.compare(["plain"], [path])
+    [found] = compare.compare(["plain"], [path])
     assert {row.difference.mean for row in found.rows if row.difference.mean == row.difference.mean} == {0.0}
 
 
