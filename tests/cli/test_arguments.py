@@ -26,7 +26,7 @@ from cli import main
     (("node", "--family", "ipv5"), "--family: found 'ipv5'; give one of "),
     (("run", "x.toml", "--w"), 'found "--w", an unknown option; did you mean --world or --watch?'),
     (("run", "x.toml", "--all"), 'found "--all", an unknown option; did you mean --allow-commands?'),
-    (("run", "x.toml", "--se=3"), 'found "--se=3", an unknown option; did you mean --seed?'),
+    (("run", "x.toml", "--se=3"), 'found "--se=3", an unknown option; did you mean --seed or --seeds or --set?'),
 ])  # fmt: skip
 def test_a_command_line_that_cannot_be_is_one_sentence(arguments, told, capsys):
     assert main.main(arguments) == 2
