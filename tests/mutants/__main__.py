@@ -28,7 +28,7 @@ PATIENCE = 300.0  # s for the tests of a mutant; what takes longer hangs, and is
 NEEDED = ("node", "tests", "emulation", "mobility", "topologies", "analysis", "cli", "pyproject.toml", "roamcast.py", "roamcast", "docs")
 TESTS = {  # of each room, quick ones first: they run until one fails
     "reconcile": ("strawman", "figures", "reconcile_path", "transient", "reconcile", "replay", "oracle"),
-    "routing": ("seen_events", "survivors", "routing", "replay", "once", "strategies", "nouns", "reconcile_path", "figures",
+    "routing": ("seen_events", "routing_rules", "routing", "replay", "once", "strategies", "nouns", "reconcile_path", "figures",
                 "transient", "handoff", "oracle"),
     "trees": ("tree_rules", "maodv", "maodv_histories"),
     "roaming": ("roaming_rules", "handoff", "roaming_client", "roaming_liars", "roaming"),
