@@ -39,18 +39,25 @@ class Arguments(argparse.Namespace):
     fast: bool
     slow: bool
     hwsim: bool
+    mutants: bool
+    sample: int | None
     seed: int | None
     others: list[str]  # what is pytest's
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "roamcast test [--fast | --slow | --hwsim] [--seed N] [PYTEST ARGUMENTS]"
+    parser.usage = "roamcast test [--fast | --slow | --hwsim] [--seed N] [PYTEST ARGUMENTS]\n       roamcast test --mutants [--sample N] [--seed N] [ROOM ...]"
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--fast", action="store_true",
                        help="only what you run before each commit, under a minute; a path narrows it")
     which.add_argument("--slow", action="store_true", help="also the long sweeps (marker slow)")
     which.add_argument("--hwsim", action="store_true",
                        help="only real 802.11, in a guest that it builds first: takes minutes, needs root (marker hwsim)")
+    which.add_argument("--mutants", action="store_true",
+                       help="whether the tests notice faults: make small changes of meaning in a copy of the node, one at a time, "
+                            "and run the tests of their room until one fails; exit code 1 where more than 5 %% survive")
+    parser.add_argument("--sample", type=whole(1, 10000), metavar="N",
+                        help="with --mutants: N changes of operators drawn by the seed, in place of those by name")
     parser.add_argument("--seed", type=whole(0, 2**32 - 1), metavar="N",
                         help="seed of the order and the examples (default: a new one)")
 
@@ -61,6 +68,13 @@ def run(args: Arguments) -> int:
 
     if not (ROOT / "tests").is_dir():
         raise UserError(f"{ROOT} has no folder tests; run this in a checkout of the source")
+    if args.sample is not None and not args.mutants:
+        raise UserError("--sample draws mutants; give --mutants too")
+    if args.mutants:
+        os.chdir(ROOT)
+        drawn = [] if args.sample is None else ["--sample", str(args.sample)]
+        seeded = [] if args.seed is None else ["--seed", str(args.seed)]
+        os.execv(sys.executable, [sys.executable, "-m", "tests.mutants", *drawn, *seeded, *args.others])
     os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), *ADMINISTRATION])
     if not args.fast:
         _programs()
