@@ -35,8 +35,7 @@ MUTANTS = [
     _in("flush", "no arrival of a rider", "self._routing.end_ride())  # [4]\n        self._arrived(rid)  # [5]",
         "self._routing.end_ride())", "an old end does not notice a FLUSH that rides"),
     _in("flush", "process, then spread", "self.spread(rid, message.path, link)  # [4]\n            self._arrived(rid)",
-        "self._arrived(rid)\n            self.spread(rid, message.path, link)", "steps 4 and 5 in the other order",
-        "the figure leaves their order open, and both come after the subscriptions"),
+        "self._arrived(rid)\n            self.spread(rid, message.path, link)", "unsubscriptions go ahead of the FLUSH that lets them go"),
     *[_in(file, f"flush before the loss, {file}", "if link in self.flush:  # this end", "if False:  #",
           "a FLUSH that came before this end noticed the loss is forgotten") for file in ("notified", "informed", "path")],
     # ---- what waits
