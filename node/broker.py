@@ -148,8 +148,8 @@ class Broker:
         self.relay.forget(peer.node)
         self.tree.neighbor_down(peer, reason)
 
-    def suspected(self, peer: Peer) -> None:
-        self.tree.suspected(peer)
+    def suspected(self, peer: Peer, tries: int) -> None:
+        self.tree.suspected(peer, tries)
 
     def hello_received(self, peer: Peer, hello: wire.Hello) -> None:
         self.tree.hello_received(peer, hello)
@@ -179,6 +179,10 @@ class Broker:
         if reason == "channel":  # first, so that a repair does not turn to the neighbor that does not answer
             self.neighbors.channel_failed(link.far_end(self.me.node))
         self.tree.link_failed(link, reason)
+
+    def link_unanswered(self, link: LinkId, since: float) -> None:
+        if link not in self.sessions.links:
+            self.neighbors.unanswered(link.far_end(self.me.node), since)
 
     def link_pending(self, link: LinkId) -> bool:
         return self.tree.link_pending(link)

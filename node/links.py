@@ -272,6 +272,7 @@ class Links:
         if now < deadline - 1e-9:
             self._set_timer(channel)
         elif channel.timed_out(now, BODY - ENVELOPE - ADDRESSEE):
+            self._notices.link_unanswered(channel.link, next(iter(channel.flights.values())).sent_at)
             self._wake(channel)
         else:
             self._fail(channel, "channel")

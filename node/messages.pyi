@@ -235,6 +235,7 @@ class _Rrep(NamedTuple):
     crossing: int  # index in `hops` of the node after the non-tree link
     depth: int  # of the replier
     path: tuple[NodeId, ...]  # root path of the replier, itself first, up to where it meets the seeker's former one
+    seeking: bool  # the replier's fragment has no leader either
 
 class Rrep(_Rrep, Message):
     """Route reply, back along the hops of its request."""

@@ -10,7 +10,8 @@ than 15 times in 360,000 beacons.
 
 A tree cannot wait for that long. After fewer beacons, `suspicion` of them, the neighbor is suspected, and the tree asks
 over its link (node/trees/maodv.py). One missed beacon suffices where few get lost; on a lossy link more are waited for,
-so that no answer is as rare there as silence.
+so that no answer is as rare there as silence. The question is repeated two to five times, by the same measure: fewer tries
+where few datagrams get lost.
 """
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from node.window import slid
 REPLAY_WINDOW = 64  # counters behind the newest that are still told apart
 BEACONS = 16  # beacons remembered a neighbor
 
-PROBES = len(WAITS)  # tries of the question whether a silent neighbor is there
+PROBES_LEAST, PROBES = 2, len(WAITS)  # tries of the question whether a silent neighbor is there
 RUN_ODDS = 2e-5  # probability a beacon of a run of losses that ends a living neighbor
 PATIENCE_MOST = 10  # beacons
 PRIOR_LOSS, PRIOR_BEACONS = 0.3, 2  # what is assumed of a link before its first beacon, and how firmly
@@ -35,17 +36,21 @@ REPLAY_MASK = (1 << REPLAY_WINDOW) - 1
 BEACON_MASK = (1 << BEACONS) - 1
 
 
-def suspicion(loss: float) -> int:
-    """Beacons in a row to miss before a neighbor whose beacons get lost with probability `loss` is asked
-    whether it is there: the fewest after which a living one is called gone no more often than by `patience`.
+def suspicion(loss: float) -> tuple[int, int]:
+    """Beacons in a row to miss before a neighbor whose beacons get lost with probability `loss` is asked whether it is
+    there, and how often it is asked: the fewest of both, beacons first, after which a living one is called gone no more
+    often than by `patience`.
 
-    A question and its answer are lost together if all of PROBES tries fail, each of them two datagrams.
+    A question and its answer are lost together if all of its tries fail, each of them two datagrams.
     """
-    unanswered = (1 - (1 - loss) ** 2) ** PROBES
+    unanswered = 1 - (1 - loss) ** 2
     missed = 1
-    while missed < PATIENCE_MOST and loss ** missed * unanswered > RUN_ODDS:
+    while missed < PATIENCE_MOST and loss ** missed * unanswered ** PROBES > RUN_ODDS:
         missed += 1
-    return missed
+    tries = PROBES_LEAST
+    while tries < PROBES and loss ** missed * unanswered ** tries > RUN_ODDS:
+        tries += 1
+    return missed, tries
 
 
 def patience(loss: float, least: int) -> int:
@@ -71,6 +76,7 @@ class Neighbor:
         "heard_at",
         "interval",
         "known",
+        "lasting",
         "loss",
         "newest",
         "patience",
@@ -83,6 +89,7 @@ class Neighbor:
         "suspected_at",
         "suspicion",
         "timer",
+        "tries",
         "two_way",
         "unknown",
         "unlisted",
@@ -115,6 +122,8 @@ class Neighbor:
         self.unlisted = 0  # latest beacons in a row that do not list us
         self.patience = PATIENCE_MOST * self.interval  # s of silence until it is gone
         self.suspicion = self.patience  # s of silence until it is asked
+        self.tries = PROBES  # of the question
+        self.lasting = False  # few of its datagrams get lost: one without an answer is a reason to ask
 
     def beacon(self, sequence: int, interval: float, least: int) -> None:
         """Count a beacon, and the ones missed before it."""
@@ -127,7 +136,9 @@ class Neighbor:
         self.interval = interval
         # a quarter more, because the beacons jitter
         self.patience = (patience(self.loss, least) + 0.25) * interval
-        self.suspicion = (suspicion(self.loss) + 0.25) * interval
+        missed, self.tries = suspicion(self.loss)
+        self.suspicion = (missed + 0.25) * interval
+        self.lasting = missed == 1
 
     def counted(self, number: int, now: float) -> int | None:
         """The sequence number of a beacon that is numbered modulo TURN; None for one that is merely late."""

@@ -93,6 +93,15 @@ class Neighbors:
         if entry is not None and entry.two_way:
             self._down(entry, "channel")
 
+    def unanswered(self, node: NodeId, since: float) -> None:
+        """A neighbor has not acknowledged what was sent to it at `since` (s): a reason to ask, as a missed beacon is, if
+        nothing was heard of it meanwhile. On a lossy link it is none."""
+        entry = self._table.get(node)
+        if entry is not None and entry.two_way and entry.lasting and entry.heard_at < since \
+                and entry.suspected_at != entry.heard_at:
+            entry.suspected_at = entry.heard_at
+            self._notices.suspected(entry.peer, entry.tries)
+
     # ---- lives ------------------------------------------------------------------------------
     def _heard_unfamiliar(self, entry: Neighbor | None, sender: Peer, counter: int) -> bool:
         now = self._env.now()
@@ -283,5 +292,5 @@ class Neighbors:
             return
         if silence >= entry.suspicion and entry.suspected_at != entry.heard_at:
             entry.suspected_at = entry.heard_at
-            self._notices.suspected(entry.peer)
+            self._notices.suspected(entry.peer, entry.tries)
         self._watch(entry)

@@ -30,12 +30,13 @@ Failed = Callable[[], None]
 class _Flight:
     """A message on its way over one hop."""
 
-    __slots__ = ("failed", "relay", "timer", "to", "tries")
+    __slots__ = ("failed", "relay", "timer", "to", "tries", "waits")
 
-    def __init__(self, to: NodeId, relay: wire.Relay, failed: Failed | None) -> None:
+    def __init__(self, to: NodeId, relay: wire.Relay, failed: Failed | None, waits: tuple[float, ...]) -> None:
         self.to = to
         self.relay = relay
         self.tries = 0
+        self.waits = waits
         self.timer: Timer | None = None
         self.failed = failed
 
@@ -60,13 +61,13 @@ class Relay:
         self._number = self._env.random.getrandbits(16)
 
     def send(self, to: NodeId, message: wire.Message, failed: Failed | None = None,
-             last_word: bool = False) -> None:
-        """Take a message to a two-way neighbor; `failed()` is called later, once, if it does not answer.
+             last_word: bool = False, tries: int = len(WAITS)) -> None:
+        """Take a message to a two-way neighbor; `failed()` is called later, once, if it does not answer to so many tries.
 
         A last word goes to a neighbor that was given up already: it may still hear us.
         """
         self._number = (self._number + 1) & 0xFFFFFFFF
-        flight = _Flight(to, wire.Relay(self._number, message), failed)
+        flight = _Flight(to, wire.Relay(self._number, message), failed, WAITS[:tries])
         if (to not in self._neighbors.two_way and not last_word) or len(self._flights) >= IN_FLIGHT:
             if failed is not None:
                 self._env.call_later(0.0, failed)
@@ -80,11 +81,11 @@ class Relay:
             self._give_up(flight)
 
     def _try(self, flight: _Flight) -> None:
-        if flight.tries == len(WAITS):
+        if flight.tries == len(flight.waits):
             self._give_up(flight)
             return
         # jitter, or two neighbors that collided once collide again
-        wait = WAITS[flight.tries] * self._env.random.uniform(0.85, 1.15)
+        wait = flight.waits[flight.tries] * self._env.random.uniform(0.85, 1.15)
         flight.tries += 1
         flight.timer = self._env.call_later(wait, lambda: self._try(flight))
         self._station.unicast(flight.to, flight.relay)

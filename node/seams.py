@@ -79,7 +79,7 @@ class Neighborhood(Protocol):
 
 class OneHop(Protocol):
     def send(self, to: NodeId, message: wire.Message, failed: Callable[[], None] | None = None,
-             last_word: bool = False) -> None:
+             last_word: bool = False, tries: int = ...) -> None:
         """Take a message off the channels to one radio neighbor, until it acknowledges (node/relay.py)."""
 
 
@@ -146,8 +146,9 @@ class NeighborNotices(Protocol):
     def neighbor_down(self, peer: Peer, reason: str) -> None:
         """`reason`: silent, one_way, restarted or channel."""
 
-    def suspected(self, peer: Peer) -> None:
-        """Nothing was heard of it for longer than is usual; told once a silence."""
+    def suspected(self, peer: Peer, tries: int) -> None:
+        """Nothing was heard of it for longer than is usual, or what was sent is not acknowledged; told once a silence.
+        `tries` without an answer tell a lost neighbor from bad luck."""
 
     def hello_received(self, peer: Peer, hello: wire.Hello) -> None:
         """The beacon of a two-way neighbor."""
@@ -163,6 +164,9 @@ class LinkNotices(Protocol):
     def link_failed(self, link: LinkId, reason: str) -> None:
         """`reason`: channel, no acknowledgement for `channel_give_up`; reset, the far end knows no such link; overflow,
         a message that is not an event found the queue full; malformed, what came cannot be put together."""
+
+    def link_unanswered(self, link: LinkId, since: float) -> None:
+        """What was sent at `since` (s) is sent again, for no acknowledgement has come."""
 
     def link_pending(self, link: LinkId) -> bool:
         """Whether the far end may have opened this link although it is not open here."""

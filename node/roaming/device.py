@@ -207,6 +207,9 @@ class Device:
                 self._beacons.bar(at.broker.node)
             self._leave(at, Phase.OVER, reason)
 
+    def link_unanswered(self, link: LinkId, since: float) -> None:
+        """A device leaves by its beacons and by what the channel gives up."""
+
     def link_pending(self, link: LinkId) -> bool:
         """Data may come before the answer that opens the channel."""
         at = self._at

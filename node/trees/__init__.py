@@ -42,8 +42,9 @@ class Tree(Protocol):
     def neighbor_down(self, peer: Peer, reason: str) -> None:
         """It is gone; tree links to it are to be given up (the tree gives the notice `lost`)."""
 
-    def suspected(self, peer: Peer) -> None:
-        """Nothing was heard of it for longer than is usual; told once a silence. Its link is to be tried."""
+    def suspected(self, peer: Peer, tries: int) -> None:
+        """Nothing was heard of it for longer than is usual, or what was sent is not acknowledged; told once a silence. Its
+        link is to be tried so many times."""
 
     def hello_received(self, peer: Peer, hello: wire.Hello) -> None:
         """A two-way neighbor's beacon: it tells its leader, depth and whether it seeks one."""

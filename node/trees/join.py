@@ -7,7 +7,7 @@ only a preference of search.py, and what keeps the tree a tree is this protocol.
 Protocol. The root r of a fragment, an orphan or a leader that gives in to another tree, sends JOIN down its
 own tree to the near new end P, over the non-tree link to the far new end Q, and from there up the parent
 pointers, each node adding itself to `walk`. A node that finds the next one, or itself, on the list REFUSEs.
-A root REFUSEs while it seeks or has a JOIN of its own out ("pending"), else it GRANTs. The answer goes back
+A root REFUSEs while it has a JOIN of its own out ("pending"), else it GRANTs; an orphan grants only to higher ids. The answer goes back
 the same way; Q adds the nonce of the link to be. If the JOIN is still pending when the GRANT reaches r, r
 commits: it stops being a root by turning its pointer to the next node toward P and sends ACTIVATE, which
 turns the pointer of each node on the way, until P opens the link to Q as its parent and Q opens it to P. A
@@ -46,7 +46,7 @@ Contradiction.
 granted T would be in A. Hence Q was outside of A at some instant after t_start, by (2) it still is at t_open,
 and P's component is within A. So Q is not in P's component. No cycle.
 
-The argument needs: the walk takes only steps from an open child to its parent; a seeking or pending root
+The argument needs: the walk takes only steps from an open child to its parent; a pending root
 refuses; commit is atomic and only of the JOIN that is pending; an ACTIVATE turns a pointer only if it comes
 over the very link (nonce) that is the pointer. It needs no clock: grants may be remembered for ever,
 messages may be late, lost or repeated. That is why the depth rule may be relaxed on later attempts.
@@ -127,6 +127,7 @@ class Join:
         self._request = self._env.random.getrandbits(31)  # a past life's answers shall not fit
         self._pending: _Pending | None = None
         self._timer: Timer | None = None
+        self.sought = False  # another orphan was granted to join this one
         # (seeker, request) -> its join; one that was granted just now is needed longest
         self._crossings: Memory[tuple[NodeId, int], _Crossing] = Memory(REMEMBERED)
         self.relayed: HopMessages = {
@@ -209,10 +210,12 @@ class Join:
         """One step of the walk, from this node, which is the last of `walk` already."""
         parent = self._tree.parent
         if parent is None:
-            if self._tree.standing is Standing.ORPHAN or self.pending:
+            seeking = self._tree.standing is Standing.ORPHAN
+            if self.pending or (seeking and message.route[0] < self._me):
                 self._refuse(message, sender, "busy")
-            else:
-                self._grant(wire.Grant(message.request, message.route, message.walk, 0))
+                return
+            self.sought = self.sought or seeking
+            self._grant(wire.Grant(message.request, message.route, message.walk, 0))
         elif parent in message.walk or parent in message.route:
             self._refuse(message, sender, "met")
         elif len(message.walk) >= WALK:

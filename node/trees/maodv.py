@@ -88,12 +88,12 @@ class Maodv:
         if link is not None:
             self.lose(link, reason, tell=reason == "channel")
 
-    def suspected(self, peer: Peer) -> None:
+    def suspected(self, peer: Peer, tries: int) -> None:
         """Ask over the link, to a parent or a child: no answer says sooner than silence that it is gone."""
         link = self.links.get(peer.node)
         if link is not None:
-            self._relay.send(peer.node, wire.Probe(link.nonce),
-                               lambda: self.lose(link, "unanswered", tell=True))
+            self._relay.send(peer.node, wire.Probe(link.nonce), lambda: self.lose(link, "unanswered", tell=True),
+                             tries=tries)
 
     def hello_received(self, peer: Peer, hello: wire.Hello) -> None:
         self.merge.hello_received(peer.node, hello)

@@ -9,6 +9,11 @@ path of each reply, and takes the link whose far end is nearest to the lost link
 The depth rule holds for the first attempt. Later ones are answered by the crossed-to node whatever its
 depth: depth says who is probably not below the orphan, but only the join's walk (join.py) makes sure. After
 `request_attempts` the orphan elects itself.
+
+Two things are sooner than in the paper. The orphan chooses SETTLE after the first reply: the nearest links answer within
+milliseconds, and are the best by its measure. And a fragment that seeks, too, replies to an orphan whose id is higher:
+where a leader dies, or a tree breaks into many, all who are left are orphans (section 5.1.2 has a protocol of its own for
+that). They gather below the lowest id, who elects itself as soon as an attempt has found nobody but such.
 """
 from __future__ import annotations
 
@@ -24,7 +29,7 @@ from node.seams import HopMessages
 from node.state import Changes, State, changed
 from node.trees import Surroundings
 from node.trees.join import Join
-from node.trees.position import Position
+from node.trees.position import SEEKING, Position, Standing
 
 PATH = 64  # ids of a root path or a reconfiguration path; longer ones are not named
 HOPS = 18  # ids of a request's way, both trees together
@@ -32,6 +37,7 @@ CANDIDATES = 16  # replies that are kept
 TRIES = 4  # joins through replies to one request
 SEEN = 128  # requests of others that are remembered
 FORWARD_JITTER = 0.004  # s, so that those who heard one broadcast do not all answer at once
+SETTLE = 0.03  # s after the first reply for a better one
 
 
 class Phase(State):
@@ -55,6 +61,7 @@ class Candidate(NamedTuple):
     route: tuple[NodeId, ...]  # the orphan, ..., near end, far end
     far_path: tuple[NodeId, ...]  # root path of the far end, itself first, as far as it matters
     far_depth: int  # hops from the far end to its root
+    seeking: bool  # an orphan's, too
 
 
 def reconfiguration_path(former: tuple[NodeId, ...], route: tuple[NodeId, ...],
@@ -93,17 +100,19 @@ class Search:
         self._me = self._station.me.node
         self._tree = tree
         self._join = join
-        self._request = self._env.random.getrandbits(31)
+        self._request = self._first_request = self._env.random.getrandbits(31)  # of this repair
         self._seen: Once[tuple[NodeId, int]] = Once(SEEN)
         self._phase = Phase.IDLE
         self._rid: LinkId | None = None
         self._former: tuple[NodeId, ...] = ()
         self._depth = 0
         self._attempt = 0
+        self._rivals = False  # another orphan seeks here, whose id is higher
         self._tries = 0
         self._began = 0.0
         self._candidates: list[Candidate] = []
         self._timer: Timer | None = None
+        self._settling = False  # it runs from the first reply
         self.relayed: HopMessages = {wire.Rreq: self._request_relayed, wire.Rrep: self._reply}
 
     def _enter(self, phase: Phase) -> None:
@@ -115,6 +124,8 @@ class Search:
         self._enter(Phase.COLLECTING)
         self._rid, self._former, self._depth = rid, former, depth
         self._attempt = 0
+        self._rivals = self._join.sought = False
+        self._first_request = (self._request + 1) & 0xFFFFFFFF
         self._began = self._env.now()
         self._env.record("repair_started", rid=_text(rid), cause="repair")
         self._next_attempt()
@@ -124,9 +135,13 @@ class Search:
         if self._phase is Phase.COLLECTING and not self._candidates:
             self._ask()
 
+    def rival(self, seeker: NodeId) -> None:
+        """Another orphan seeks in range of this fragment; the lower id is to lead."""
+        self._rivals = self._rivals or self._me < seeker
+
     def _next_attempt(self) -> None:
         lonely = not self._neighbors.two_way
-        if lonely or self._attempt == self._config.request_attempts:
+        if lonely or self._rivals or self._join.sought or self._attempt == self._config.request_attempts:
             self._end("elected")
             return
         self._enter(Phase.COLLECTING)
@@ -135,7 +150,12 @@ class Search:
         self._candidates = []
         self._ask()
         # longer each time: a fragment that is busy now, or was only out of reach, gets its time
-        wait = self._config.request_wait * 2 ** (self._attempt - 1) * self._env.random.uniform(1.0, 1.2)
+        self._settling = False
+        self._choose_after(self._config.request_wait * 2 ** (self._attempt - 1) * self._env.random.uniform(1.0, 1.2))
+
+    def _choose_after(self, wait: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
         self._timer = self._env.call_later(wait, self._choose)
 
     def _ask(self) -> None:
@@ -159,10 +179,10 @@ class Search:
         return reconfiguration_path(self._former, candidate.route, candidate.far_path)
 
     def _distance(self, candidate: Candidate) -> tuple[int | Route, ...]:
-        """Nearest to the far old end first, then the shortest in all; the unknown last, the shallow first."""
+        """Nearest to the far old end first, then the shortest in all; then the unknown, the shallow first; then who seeks."""
         path = self._path(candidate)
-        if path is None:
-            return (1, candidate.far_depth, len(candidate.route), candidate.route)
+        if path is None or candidate.seeking:
+            return (1 + candidate.seeking, candidate.far_depth, len(candidate.route), candidate.route)
         return (0, len(path) - len(candidate.route), len(path), candidate.route)
 
     def _joined(self, outcome: str) -> None:
@@ -192,14 +212,20 @@ class Search:
             self._station.dropped("bad_route")
         elif at > 0:
             self._relay.send(hops[at - 1], message)
-        elif self._phase is Phase.IDLE or message.request != self._request:
+        elif self._phase is Phase.IDLE or not self._is_of_this_repair(message.request):
             self._station.dropped("late")
         elif len(self._candidates) >= CANDIDATES:
             self._station.dropped("many_replies")
         elif self._me not in message.path:
             far_path = (*hops[crossing:], *message.path[1:])[:PATH]
             far_depth = message.depth + len(hops) - 1 - crossing
-            self._candidates.append(Candidate(hops[:crossing + 1], far_path, far_depth))
+            self._candidates.append(Candidate(hops[:crossing + 1], far_path, far_depth, message.seeking))
+            if self._phase is Phase.COLLECTING and not message.seeking and not self._settling:
+                self._settling = True
+                self._choose_after(SETTLE)
+
+    def _is_of_this_repair(self, request: int) -> bool:
+        return (request - self._first_request) & 0xFFFFFFFF <= (self._request - self._first_request) & 0xFFFFFFFF
 
     # ---- the others ---------------------------------------------------------------------------------
     def request_heard(self, sender: Peer, message: wire.Rreq) -> None:
@@ -233,14 +259,19 @@ class Search:
     def _crossed(self, message: wire.Rreq, crossing: int) -> None:
         """On the far side: reply if no deeper than the seeker was, else ask the parent. `crossing`: hops before it."""
         tree, hops = self._tree, (*message.hops, self._me)
-        if not tree.settled or not set(hops[:crossing]).isdisjoint(tree.root_path):
-            return  # no leader to join here, or below the seeker itself
+        seeking = tree.standing in SEEKING
+        if not (tree.settled or seeking) or not set(hops[:crossing]).isdisjoint(tree.root_path):
+            return  # not known whom one would join here, or below the seeker itself
         if not self._first(message):
             return
-        if tree.depth <= message.depth or message.attempt > 1:
+        if tree.standing is Standing.ORPHAN:
+            self.rival(hops[0])
+        if seeking and hops[0] < tree.leader:
+            return
+        if tree.depth <= message.depth or message.attempt > 1 or seeking:
             self._relay.send(hops[-2], wire.Rrep(
                 request=message.request, hops=hops, crossing=crossing, depth=tree.depth,
-                path=meeting(tree.root_path, message.former[1:])))
+                path=meeting(tree.root_path, message.former[1:]), seeking=seeking))
         elif len(hops) < HOPS and len(hops) - crossing <= self._config.request_hops:
             tree.relay_up(message._replace(hops=hops, crossing=crossing))
 

@@ -23,7 +23,7 @@ class Still:
     def neighbor_down(self, peer: Peer, reason: str) -> None:
         """Likewise."""
 
-    def suspected(self, peer: Peer) -> None:
+    def suspected(self, peer: Peer, tries: int) -> None:
         """Likewise."""
 
     def hello_received(self, peer: Peer, hello: wire.Hello) -> None:

@@ -160,7 +160,7 @@ class Host:
     def neighbor_down(self, peer: Peer, reason: str) -> None:
         self.changes.append((self.air.time, "down", peer, reason))
 
-    def suspected(self, peer: Peer) -> None:
+    def suspected(self, peer: Peer, tries: int) -> None:
         self.suspicions.append((self.air.time, peer))
 
     def hello_received(self, peer: Peer, hello: wire.Hello) -> None:

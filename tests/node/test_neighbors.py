@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from node import wire
 from node.ids import Peer
-from node.neighbor import PATIENCE_MOST, PROBES, Neighbor, patience, suspicion
+from node.neighbor import PATIENCE_MOST, Neighbor, patience, suspicion
 from node.neighbors import FORGET, PEERS, Neighbors
 from tests.node.lossy_air import Air, Host, event, linked
 
@@ -80,7 +80,7 @@ def test_flap_rate(loss):
             continue
         missed += 1
         if missed == int(entry.suspicion) and all(
-                draw.random() < loss or draw.random() < loss for _ in range(PROBES)):
+                draw.random() < loss or draw.random() < loss for _ in range(entry.tries)):
             unanswered += 1
         elif missed + 1 > entry.patience:
             silent += 1
@@ -380,8 +380,9 @@ def test_patience_grows_with_loss_in_bounds():
     for p in range(101):
         n = patience(p / 100, 3)
         assert n == PATIENCE_MOST or (p / 100) ** n <= 2e-5
-    assert [suspicion(p) for p in (0.0, 0.05, 0.1, 0.3, 0.5, 1.0)] == [1, 1, 2, 7, 10, 10]
-    assert all(suspicion(p / 100) <= patience(p / 100, 3) for p in range(101))
+    assert [suspicion(p) for p in (0.0, 0.01, 0.05, 0.1, 0.3, 0.5, 1.0)] == [
+        (1, 2), (1, 2), (1, 4), (2, 5), (7, 5), (10, 5), (10, 5)]
+    assert all(suspicion(p / 100)[0] <= patience(p / 100, 3) for p in range(101))
 
 
 def test_late_beacons_are_no_conflict():
