@@ -7,8 +7,8 @@ only a preference of search.py, and what keeps the tree a tree is this protocol.
 Protocol. The root r of a fragment, an orphan or a leader that gives in to another tree, sends JOIN down its
 own tree to the near new end P, over the non-tree link to the far new end Q, and from there up the parent
 pointers, each node adding itself to `walk`. A node that finds the next one, or itself, on the list REFUSEs.
-A root REFUSEs while it has a JOIN of its own out ("pending"), else it GRANTs; an orphan grants only to higher ids. The answer goes back
-the same way; Q adds the nonce of the link to be. If the JOIN is still pending when the GRANT reaches r, r
+A root REFUSEs while it has a JOIN of its own out ("pending"), else it GRANTs; an orphan grants only to higher ids, so
+that of two that seek one waits for the other. The answer goes back the same way; Q adds the nonce of the link to be. If the JOIN is still pending when the GRANT reaches r, r
 commits: it stops being a root by turning its pointer to the next node toward P and sends ACTIVATE, which
 turns the pointer of each node on the way, until P opens the link to Q as its parent and Q opens it to P. A
 JOIN that timed out cannot commit any more, whatever arrives later.

@@ -170,6 +170,9 @@ class Host:
         self.received.setdefault(link, []).append(message)
         self.on_message(link, message)
 
+    def link_unanswered(self, link: LinkId, since: float) -> None:
+        pass
+
     def link_failed(self, link: LinkId, reason: str) -> None:
         self.failed.append((self.air.time, link, reason))
         self.links.close(link)

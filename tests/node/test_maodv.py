@@ -357,7 +357,7 @@ def test_a_link_that_only_one_end_opened_is_lost_again():
 
 def probed(world, node, far):
     """The node hears nothing of the other for too long."""
-    world.nodes[node].tree.suspected(world.nodes[far].me)
+    world.nodes[node].tree.suspected(world.nodes[far].me, 5)
     world.run(world.now + 0.45)
 
 
@@ -395,7 +395,7 @@ def test_a_probe_heals_a_link_that_is_open_at_one_end_only():
 def test_a_probe_opens_a_link_whose_activation_was_lost():
     world = World(2, 1, merge_wait=1e6, delay=(0.01, 0.01))
     link = granted(world)
-    world.nodes[1].tree.suspected(world.nodes[0].me)
+    world.nodes[1].tree.suspected(world.nodes[0].me, 5)
     world.run(world.now + 0.05)
     assert world.exists(link)
 
@@ -450,7 +450,7 @@ def test_the_largest_messages_fit_a_datagram():
     ids = (far,) * WALK
     largest = [
         wire.Rreq(rid, far, 255, 255, ids[:PATH], ids[:18], 17),
-        wire.Rrep(far, ids[:18], 17, 255, ids[:PATH]),
+        wire.Rrep(far, ids[:18], 17, 255, ids[:PATH], True),
         wire.Join(far, rid, ids[:PATH], ids[:ROUTE], ()), wire.Join(far, rid, (), ids[:ROUTE], ids),
         wire.Grant(far, ids[:ROUTE], ids, far), wire.Refuse(far, ids[:ROUTE], ids, "busy"),
         wire.Activate(rid, ids[:PATH], ids[:ROUTE], far, far), wire.Replaced(rid, rid, ids[:PATH]),
@@ -470,7 +470,7 @@ link = st.tuples(some, some, st.integers(0, 3))
 number = st.integers(0, 3)
 nonsense = st.one_of(
     st.builds(wire.Rreq, st.none() | link, number, number, number, ids, ids, st.none() | some),
-    st.builds(wire.Rrep, number, ids, number, number, ids),
+    st.builds(wire.Rrep, number, ids, number, number, ids, st.booleans()),
     st.builds(wire.Join, number, st.none() | link, ids, ids, ids),
     st.builds(wire.Grant, number, ids, ids, number),
     st.builds(wire.Refuse, number, ids, ids, st.sampled_from(["busy", "", "?" * 16])),
@@ -519,3 +519,19 @@ def test_of_many_joins_the_one_granted_just_now_is_remembered():
     assert tree.join._crossings[1, 0].nonce
     handlers[wire.Relay](near, wire.Relay(10**6 + REMEMBERED, wire.Join(REMEMBERED, None, (), (1, 2), ())))
     assert (1, 0) in tree.join._crossings and (1, 1) not in tree.join._crossings
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_when_a_leader_dies_its_children_need_one_attempt_before_one_of_them_leads(seed):
+    """All are orphans at once. They gather below the lowest id, and do not wait for `request_attempts`."""
+    square = [(0, n) for n in range(1, 5)] + [(1, 2), (2, 3), (3, 4), (4, 1)]
+    world = quiet(square, seed=seed)
+    leader = world.nodes[0].tree.leader
+    lost = world.now
+    world.connect([pair for pair in square if leader not in pair])
+    world.run(lost + 8)
+    left = [core.tree for node, core in world.nodes.items() if node != leader]
+    assert len({tree.leader for tree in left}) == 1 and all(tree.settled for tree in left)
+    elected = [f["attempts"] for when, node, kind, f in world.records
+               if kind == "repair_ended" and when > lost and node != leader and f["outcome"] == "elected"]
+    assert elected and max(elected) <= 2

@@ -381,7 +381,7 @@ def test_patience_grows_with_loss_in_bounds():
         n = patience(p / 100, 3)
         assert n == PATIENCE_MOST or (p / 100) ** n <= 2e-5
     assert [suspicion(p) for p in (0.0, 0.01, 0.05, 0.1, 0.3, 0.5, 1.0)] == [
-        (1, 2), (1, 2), (1, 4), (2, 5), (7, 5), (10, 5), (10, 5)]
+        (1, 2), (1, 2), (1, 4), (2, 4), (7, 4), (10, 5), (10, 5)]
     assert all(suspicion(p / 100)[0] <= patience(p / 100, 3) for p in range(101))
 
 
