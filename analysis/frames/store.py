@@ -64,7 +64,7 @@ class Ingested(NamedTuple):
 
 def all_current(run: Run) -> bool:
     """Whether records and frames are as their files are now."""
-    return stored.has_records(run) and stored.has_frames(run)
+    return stored.has_records(run) and stored.has_frames(run) and _compared(run)
 
 
 def ingest(spark: SparkSession, run: Run) -> Ingested:
@@ -73,10 +73,15 @@ def ingest(spark: SparkSession, run: Run) -> Ingested:
         with stored.growing(run) as folder:
             stored.records(spark.sparkContext, run, folder)
     found = frames(spark.sparkContext, run)
-    if found.fresh and found.rows:
+    if not _compared(run):  # who was interrupted does not read frames again
         told = agree.notes(agree.disagreements(spark, run, table_of(spark, run)))
         stored.write_state(run.tables, {**stored.state(run), "disagreements": told})
     return Ingested(read, found, stored.notes(run))
+
+
+def _compared(run: Run) -> bool:
+    found = stored.state(run)
+    return not found.get("rows") or "disagreements" in found
 
 
 def told(run: Run, found: Ingested) -> str:
@@ -101,6 +106,7 @@ def frames(context: SparkContext, run: Run) -> Frames:
         shutil.rmtree(run.tables / stored.FRAMES, ignore_errors=True)
         new.rename(run.tables / stored.FRAMES)
         rows, malformed = sum(count for count, _ in found), sum((bad for _, bad in found), Counter[str]())
+        before.pop("disagreements", None)  # it was of other frames
         stored.write_state(run.tables, {**before, "captures": signs, "rows": rows, "malformed": dict(malformed)})
     except OSError as error:
         raise AnalysisError(f"{run.tables}: cannot be written: {error.strerror}; frames are stored there") from None

@@ -74,6 +74,10 @@ def test_a_run_is_ingested_once_and_again_when_files_change(spark, chain, tmp_pa
     (path / "captures" / "3.pcap").write_bytes((path / "captures" / "3.pcap").read_bytes()[:-5])
     done = store.ingest(sql, runs.read(path))
     assert not done.records and done.frames.fresh and done.frames.malformed == {"cut": 1}
+    state = stored.state(runs.read(path))
+    del state["disagreements"]  # as after an interruption
+    stored.write_state(path / "tables", state)
+    assert not store.all_current(runs.read(path)) and not store.ingest(sql, runs.read(path)).frames.fresh and store.all_current(runs.read(path))
     os.utime(path / "nodes" / "0.jsonl", (1, 1))
     assert not stored.has_records(runs.read(path))
     assert store.ingest(sql, runs.read(path)).records
