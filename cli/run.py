@@ -215,8 +215,11 @@ def load(path: Path, overrides: dict[str, object]) -> Scenario:
     import topologies
     from emulation import runner
     from emulation.workload import WorkloadError
+    from topologies import study
 
     try:
+        if path.is_file() and study.is_study(path):
+            raise UserError(f"{path}: a study, no scenario; `roamcast sweep {path}` checks and runs it")
         scenario = topologies.load(path, overrides)
         runner.check(scenario)
     except topologies.ScenarioError as error:

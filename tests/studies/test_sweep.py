@@ -87,11 +87,11 @@ def test_a_sweep_has_every_metric_is_the_same_again_and_is_resumed(tmp_path):
 
 
 def test_a_run_that_fails_is_named_and_the_rest_is_kept(tmp_path):
-    """Hosts so dense that the medium refuses them, which shows when they are placed."""
+    """A trace that lost a host after the check."""
     (tmp_path / "trace.movements").write_text("0 0 0 20 0 0\n0 1 1 20 1 1\n")
+    (tmp_path / "gone.movements").write_text("0 0 0 20 5 5\n0 1 1 20 2 2\n")
     made(tmp_path, STUDY.replace("node.reconcile", "mobility.trace").replace('"path", "strawman"', '"trace.movements", "gone.movements"'),
-         BASE.replace("area = [150, 150]\nspeed = [2, 8]", 'trace = "trace.movements"').replace("count = 5", "count = 2")) \
-        if (tmp_path / "gone.movements").write_text("0 0 0 20 5 5\n0 1 1 20 2 2\n") else None
+         BASE.replace("area = [150, 150]\nspeed = [2, 8]", 'trace = "trace.movements"').replace("count = 5", "count = 2"))
     given = studies.load(tmp_path / "mine.toml")
     (tmp_path / "gone.movements").write_text("0 0 0 20 5 5\n")  # of one host, where two were checked
     found = study.sweep(given, tmp_path / "out")
@@ -210,3 +210,10 @@ def test_options_of_run_that_will_not_do_are_one_sentence(tmp_path, options, sai
     done = roamcast("run", "base.toml", *options, cwd=tmp_path)
     assert done.returncode == 2 and done.stderr.startswith(f"roamcast: {said}") and len(done.stderr.splitlines()) == 1, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["base.toml"]
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_a_study_is_no_scenario(tmp_path, command):
+    made(tmp_path)
+    done = roamcast(command, "mine.toml", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "roamcast: mine.toml: a study, no scenario; `roamcast sweep mine.toml` checks and runs it\n")
