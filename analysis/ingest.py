@@ -47,7 +47,7 @@ def ingest(context: Context, logs: Sequence[Path], out: Path, pause: float = mat
     return whole(read(context, logs, out, pause), logs, pause)
 
 
-def read(context: SparkContext, logs: Sequence[Path], out: Path, pause: float = math.inf) -> list[dict[str, pa.Table]]:
+def read(context: Context, logs: Sequence[Path], out: Path, pause: float = math.inf) -> list[dict[str, pa.Table]]:
     """The job of `ingest`: what its tasks handed back, in order."""
     for path in logs:
         if not path.is_file():

@@ -18,12 +18,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark import SparkContext
 
 import node.schema as schema
 from analysis import ingest, lives
 from analysis.errors import AnalysisError
 from analysis.frames import capture
+from analysis.local import Context
 from analysis.run import Run, some
 from mobility.wholefile import write_whole
 
@@ -73,7 +73,7 @@ def has_records(run: Run) -> bool:
         (run.tables / f"{kind}.parquet").is_dir() for kind in kinds)
 
 
-def records(context: SparkContext, run: Run, folder: Path) -> ingest.Ingest:
+def records(context: Context, run: Run, folder: Path) -> ingest.Ingest:
     """The records of a run, their tables in `folder`: taken over from the tables of the run if these are of the same
     records, with the frames, and else read. Raises AnalysisError."""
     wanted, before = _records_state(run), state(run)
