@@ -33,8 +33,13 @@ State = dict[str, Any]
 
 
 def signs(files: Sequence[Path]) -> dict[str, list[int]]:
-    """Name -> size (bytes) and time of change (ns)."""
-    found = {path.name: path.stat() for path in files}
+    """Name -> size (bytes) and time of change (ns). Raises AnalysisError."""
+    found = {}
+    for path in files:
+        try:
+            found[path.name] = path.stat()
+        except OSError as error:
+            raise AnalysisError(f"{path}: cannot be read: {error.strerror}") from None
     return {name: [stat.st_size, stat.st_mtime_ns] for name, stat in sorted(found.items())}
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 import node.schema as schema
 
 BEACON, HEARD, SEQUENCE, EXPECTED = "HELLO", "heard", "sequence", "expected"
+BEACONS = (BEACON, "NEWS", "BEAT")  # the two last are short: what they leave out is as in the one before
+TURN = 16  # beacons after which a short one's number begins again
 # IEEE 802.11-2020: clause 17 (OFDM), 15 and 16 (DSSS, the long preamble); as in emulation/airtime.py
 PREAMBLE, SYMBOL, SERVICE_AND_TAIL = 20e-6, 4e-6, 22  # s, s, bits
 DSSS, DSSS_PREAMBLE = (1e6, 2e6, 5.5e6, 11e6), 192e-6  # bit/s, s
@@ -68,7 +70,7 @@ def _messages(ours: DataFrame) -> DataFrame:
 
 def _beacons(ours: DataFrame) -> DataFrame:
     """One row a beacon and node that it names: `receiver` says that it hears `sender`; null for one that names nobody."""
-    found = _messages(ours.where(F.exists("messages", lambda m: m["type"] == BEACON))).where(F.col("m.type") == BEACON)
+    found = _messages(ours.where(F.exists("messages", lambda m: m["type"].isin(*BEACONS)))).where(F.col("m.type").isin(*BEACONS))
     nodes = F.lit(None).cast("array<string>")
     if _has(BEACON, HEARD):
         inner = next(one for one in schema.messages()[BEACON].fields if one.name == HEARD).type.items[0]
@@ -85,9 +87,9 @@ def _hearing(heard: DataFrame, ours: DataFrame) -> DataFrame:
     by_capture = heard.groupBy(F.col("capture").alias("receiver"), "sender").agg(
         F.count("*").alias("frames"), F.percentile_approx("signal", 0.5, 1000).alias("signal_median"),
         F.percentile_approx("signal", 0.05, 1000).alias("signal_weak"), F.min("t").alias("first"), F.max("t").alias("last"))
-    beacons = _messages(heard).where(F.col("m.type") == BEACON).select(
-        F.col("capture").alias("receiver"), "sender", "epoch", _field(BEACON, SEQUENCE).cast("bigint").alias("number"))
-    lost = _lost(beacons, "beacons", "beacons_missed")
+    beacons = _messages(heard).where(F.col("m.type").isin(*BEACONS)).select(
+        F.col("capture").alias("receiver"), "sender", "epoch", "counter", _field(BEACON, SEQUENCE).cast("bigint").alias("number"))
+    lost = _beacons_lost(beacons)
     # only a capture of the whole channel has the datagrams that are for others
     whole = heard.where("link != 'ethernet'").select(F.col("capture").alias("receiver"), "sender", "epoch", F.col("counter").alias("number"))
     said = _beacons(ours).where("named is not null").distinct().groupBy(
@@ -97,6 +99,15 @@ def _hearing(heard: DataFrame, ours: DataFrame) -> DataFrame:
     return found.withColumn("loss", F.col("beacons_missed") / (F.col("beacons") + F.col("beacons_missed"))).select(
         *pair, "frames", "signal_median", "signal_weak", "beacons", "beacons_missed", "loss", "datagrams", "datagrams_missed",
         "said", "first", "last")
+
+
+def _beacons_lost(beacons: DataFrame) -> DataFrame:
+    """As `_lost`, of numbers modulo TURN: between two beacons those are missing that the numbers between them had."""
+    life = Window.partitionBy("receiver", "sender", "epoch").orderBy("counter")
+    gap = (F.col("number") - F.lag("number").over(life) + TURN - 1) % TURN
+    once = beacons.where("number is not null").dropDuplicates(["receiver", "sender", "epoch", "counter"])
+    return once.withColumn("gap", F.coalesce(gap, F.lit(0))).groupBy("receiver", "sender").agg(
+        F.count("*").alias("beacons"), F.sum("gap").alias("beacons_missed"))
 
 
 def _lost(numbered: DataFrame, came: str, missed: str) -> DataFrame:

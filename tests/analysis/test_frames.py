@@ -46,7 +46,7 @@ def test_chain_5_by_its_frames_and_by_its_records(spark, chain):
     found = walk(table, True, (6e6, 24e6))
     heard = {(int(row["receiver"]), row["sender"]): row for row in rows(found.hearing)}
     assert heard.keys() == {(a, b) for a in range(5) for b in range(5) if abs(a - b) == 1}
-    assert all(row["beacons_missed"] == 0 and row["beacons"] > 100 and row["said"] > 100 for row in heard.values())
+    assert all(row["beacons_missed"] == 0 and row["beacons"] > 100 and row["said"] > 0 for row in heard.values())
     assert [(row["a"], row["b"], row["receivers"]) for row in rows(found.hidden.orderBy("a"))] == [(0, 2, ["1"]), (1, 3, ["2"]), (2, 4, ["3"])]
     traffic = pd.read_parquet(run.tables / "traffic.parquet")
     sent = pd.DataFrame([one for cell in traffic["sent"] for one in cell]).groupby("type")[["messages", "bytes"]].sum()
