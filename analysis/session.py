@@ -81,6 +81,11 @@ def session(master: str | None = None) -> SparkSession:
     return SparkSession.builder.getOrCreate()
 
 
+def runs() -> bool:
+    """Whether a Spark runs in this process."""
+    return SparkContext._active_spark_context is not None
+
+
 def context(master: str | None = None) -> SparkContext:
     """The running Spark, or a new one on `master` (any Spark master URL; embedded when None).
 

@@ -34,8 +34,10 @@ def work(run: Callable[[Given], Result], todo: Sequence[Given], ended: Callable[
         return
     from analysis import session
 
-    context = session.context(f"local[{at_once}]" if at_once and master is None else master)
-    local = str(context.master).startswith("local")
+    # a Spark that runs in this process already is of others, too, and stays
+    embedded = at_once and master is None and not session.runs()
+    context = session.context(f"local[{at_once}]" if embedded else master)
+    local = str(context.master).startswith("local") and (embedded or not at_once)
     pool = ThreadPoolExecutor(min(len(todo), AHEAD * context.defaultParallelism if local else at_once or MOST))
     waiting: dict[Future[Result], Given] = {}
     try:
