@@ -17,12 +17,12 @@ would stall a channel for ever.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from hashlib import blake2s
 from hmac import compare_digest
 from types import MappingProxyType
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import cbor2
 
@@ -31,6 +31,7 @@ from node.filters.language import Attributes, Filter, FilterError, Value, Wire, 
 from node.ids import Peer
 from node.messages import *  # noqa: F403  wire.Hello and all the others
 from node.messages import CLASSES, Event, Message, TaggedEvent
+from node.schema import canonical
 
 _HEADER = schema.header()
 _LAYOUT = _HEADER.layout
@@ -156,7 +157,7 @@ def encoded(message: Message) -> bytes:
 
 def encoded_size(message: Message) -> int:
     """Bytes that a message of hop scope takes in a datagram's body."""
-    return len(_body((message,))) - 1
+    return len(encoded(message))
 
 
 def decode_message(encoded: bytes) -> Message:
@@ -202,34 +203,14 @@ def _verified(datagram: bytes, flags: int, secret: bytes) -> bytes:
     return signed
 
 
-class _NoTags(Mapping[int, NoReturn]):
-    """Stands for a decoder of every CBOR tag, and refuses: cbor2 has some that make dates or regexes."""
-
-    def __getitem__(self, tag: int) -> NoReturn:
-        raise ValueError(f"tag {tag}")
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
-
-
-_NO_TAGS = _NoTags()
-
-
 def _loads(encoded: bytes) -> Any:
     """The value of canonical CBOR, of Python's own types only; Malformed if it is any other CBOR."""
     try:
-        value = cbor2.loads(encoded, max_depth=_HEADER.max_depth, allow_indefinite=False,
-                            allow_duplicate_keys=False, strict_hashable_types=True,
-                            semantic_decoders=_NO_TAGS)
-        again = cbor2.dumps(value)
-    except (cbor2.CBORError, ValueError, TypeError, OverflowError) as error:
+        return canonical.loads(encoded, _HEADER.max_depth)
+    except canonical.NotCbor as error:
         raise Malformed("cbor", str(error)) from None
-    if again != encoded:
-        raise Malformed("noncanonical")
-    return value
+    except canonical.NotCanonical:
+        raise Malformed("noncanonical") from None
 
 
 # ---- values: for each type of the schema a check, made once at import -----------------------------------

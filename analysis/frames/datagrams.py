@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import cbor2
 
 import node.schema as schema
+from node.schema import canonical
 
 HEADER = schema.header()
 PORT = HEADER.port
@@ -71,33 +72,15 @@ def read(payload: bytes) -> Datagram | None:
 
 def _messages(body: bytes, size: int) -> list[Message]:
     try:
-        found = cbor2.loads(body, max_depth=HEADER.max_depth, allow_indefinite=False, allow_duplicate_keys=False,
-                           strict_hashable_types=True, semantic_decoders=_NO_TAGS)
-        again = cbor2.dumps(found)
-    except Exception as error:  # of cbor2, of UTF-8, of numbers: whatever strange bytes lead to
-        raise Malformed(f"cbor: {type(error).__name__}") from None
-    if again != body:
-        raise Malformed("noncanonical: not in the one form that is allowed")
+        found = canonical.loads(body, HEADER.max_depth)
+    except canonical.NotCbor:
+        raise Malformed("cbor: none that is allowed") from None
+    except canonical.NotCanonical:
+        raise Malformed("noncanonical: not in the one form that is allowed") from None
     if not isinstance(found, list) or not found:
         raise Malformed("message: none in the datagram")
     lengths = [len(cbor2.dumps(value)) for value in found[1:]]
     return [_message(value, length) for value, length in zip(found, [size - sum(lengths), *lengths], strict=True)]
-
-
-class _NoTags(Mapping[int, NoReturn]):
-    """Stands for a decoder of every CBOR tag, and refuses."""
-
-    def __getitem__(self, tag: int) -> NoReturn:
-        raise ValueError(f"tag {tag}")
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
-
-
-_NO_TAGS = _NoTags()
 
 
 def _message(value: Any, size: int) -> Message:

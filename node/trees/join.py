@@ -7,11 +7,12 @@ only a preference of search.py, and what keeps the tree a tree is this protocol.
 Protocol. The root r of a fragment, an orphan or a leader that gives in to another tree, sends JOIN down its
 own tree to the near new end P, over the non-tree link to the far new end Q, and from there up the parent
 pointers, each node adding itself to `walk`. A node that finds the next one, or itself, on the list REFUSEs.
-A root REFUSEs while it has a JOIN of its own out ("pending"), else it GRANTs; an orphan grants only to higher ids, so
-that of two that seek one waits for the other. The answer goes back the same way; Q adds the nonce of the link to be. If the JOIN is still pending when the GRANT reaches r, r
-commits: it stops being a root by turning its pointer to the next node toward P and sends ACTIVATE, which
-turns the pointer of each node on the way, until P opens the link to Q as its parent and Q opens it to P. A
-JOIN that timed out cannot commit any more, whatever arrives later.
+A root REFUSEs while it has a JOIN of its own out ("pending"), else it GRANTs; an orphan grants only to higher
+ids, so that of two that seek one waits for the other. The answer goes back the same way; Q adds the nonce of
+the link to be. If the JOIN is still pending when the GRANT reaches r, r commits: it stops being a root by
+turning its pointer to the next node toward P and sends ACTIVATE, which turns the pointer of each node on the
+way, until P opens the link to Q as its parent and Q opens it to P. A JOIN that timed out cannot commit any
+more, whatever arrives later.
 
 Why no cycle can form. A link exists while both ends hold it open.
 
@@ -46,10 +47,10 @@ Contradiction.
 granted T would be in A. Hence Q was outside of A at some instant after t_start, by (2) it still is at t_open,
 and P's component is within A. So Q is not in P's component. No cycle.
 
-The argument needs: the walk takes only steps from an open child to its parent; a pending root
-refuses; commit is atomic and only of the JOIN that is pending; an ACTIVATE turns a pointer only if it comes
-over the very link (nonce) that is the pointer. It needs no clock: grants may be remembered for ever,
-messages may be late, lost or repeated. That is why the depth rule may be relaxed on later attempts.
+The argument needs: the walk takes only steps from an open child to its parent; a pending root refuses; commit
+is atomic and only of the JOIN that is pending; an ACTIVATE turns a pointer only if it comes over the very link
+(nonce) that is the pointer. It needs no clock: grants may be remembered for ever, messages may be late, lost or
+repeated. That is why the depth rule may be relaxed on later attempts.
 
 Liveness. The leader that comes first in a connected part never asks to join another, so it is pending
 never, or only to a walk that it is about to refuse; whoever borders on its tree is granted. Two that wait

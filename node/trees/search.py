@@ -112,7 +112,7 @@ class Search:
         self._began = 0.0
         self._candidates: list[Candidate] = []
         self._timer: Timer | None = None
-        self._settling = False  # it runs from the first reply
+        self._answered = False  # in this attempt, by a fragment that has a leader
         self.relayed: HopMessages = {wire.Rreq: self._request_relayed, wire.Rrep: self._reply}
 
     def _enter(self, phase: Phase) -> None:
@@ -124,7 +124,7 @@ class Search:
         self._enter(Phase.COLLECTING)
         self._rid, self._former, self._depth = rid, former, depth
         self._attempt = 0
-        self._rivals = self._join.sought = False
+        self._rivals = self._join.sought = self._answered = False
         self._first_request = (self._request + 1) & 0xFFFFFFFF
         self._began = self._env.now()
         self._env.record("repair_started", rid=_text(rid), cause="repair")
@@ -135,13 +135,10 @@ class Search:
         if self._phase is Phase.COLLECTING and not self._candidates:
             self._ask()
 
-    def rival(self, seeker: NodeId) -> None:
-        """Another orphan seeks in range of this fragment; the lower id is to lead."""
-        self._rivals = self._rivals or self._me < seeker
-
     def _next_attempt(self) -> None:
         lonely = not self._neighbors.two_way
-        if lonely or self._rivals or self._join.sought or self._attempt == self._config.request_attempts:
+        alone = (self._rivals or self._join.sought) and not self._answered  # but for those that seek, too
+        if lonely or alone or self._attempt == self._config.request_attempts:
             self._end("elected")
             return
         self._enter(Phase.COLLECTING)
@@ -150,7 +147,7 @@ class Search:
         self._candidates = []
         self._ask()
         # longer each time: a fragment that is busy now, or was only out of reach, gets its time
-        self._settling = False
+        self._answered = False
         self._choose_after(self._config.request_wait * 2 ** (self._attempt - 1) * self._env.random.uniform(1.0, 1.2))
 
     def _choose_after(self, wait: float) -> None:
@@ -220,9 +217,11 @@ class Search:
             far_path = (*hops[crossing:], *message.path[1:])[:PATH]
             far_depth = message.depth + len(hops) - 1 - crossing
             self._candidates.append(Candidate(hops[:crossing + 1], far_path, far_depth, message.seeking))
-            if self._phase is Phase.COLLECTING and not message.seeking and not self._settling:
-                self._settling = True
+            if message.seeking:
+                return
+            if self._phase is Phase.COLLECTING and not self._answered:
                 self._choose_after(SETTLE)
+            self._answered = True
 
     def _is_of_this_repair(self, request: int) -> bool:
         return (request - self._first_request) & 0xFFFFFFFF <= (self._request - self._first_request) & 0xFFFFFFFF
@@ -265,7 +264,7 @@ class Search:
         if not self._first(message):
             return
         if tree.standing is Standing.ORPHAN:
-            self.rival(hops[0])
+            self._rivals = self._rivals or self._me < hops[0]
         if seeking and hops[0] < tree.leader:
             return
         if tree.depth <= message.depth or message.attempt > 1 or seeking:
