@@ -29,6 +29,7 @@ from mobility.wholefile import write_whole
 
 FORM = 1  # of what is stored
 STATE, HANDED, FRAMES = "ingested.json", "ingested.parquet", "frames.parquet"
+MEDIUM = "medium.jsonl"  # beside captures, by the medium of the world netns: what became of each frame
 State = dict[str, Any]
 
 
@@ -102,11 +103,11 @@ def captures(run: Run) -> tuple[list[Path], list[str]]:
     """The captures of a run, by name, and notes on files that are none. Of two of one host the first counts."""
     folder = run.path / "captures"
     found: dict[str, Path] = {}
-    for file in capture.files(folder) if folder.is_dir() else ():
-        if file.is_file():
+    for file in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if capture.NAME.fullmatch(file.name) and file.is_file():
             found.setdefault(file.name.partition(".")[0], file)
     here = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    others = sorted(here - {path.name for path in found.values()} - {"medium.jsonl"})
+    others = sorted(here - {path.name for path in found.values()} - {MEDIUM})
     notes = [f"in captures were left out, for their names or because the same host has another: {some(others)}"] if others else []
     return list(found.values()), notes
 

@@ -91,4 +91,4 @@ def notes(found: DataFrame) -> list[str]:
         F.col("what").rlike("(messages|bytes) sent$"), "what").limit(MOST + 1).collect()
     told = [f"frames and records disagree about {row['what']} at {len(row['nodes'])} host{'s' if len(row['nodes']) > 1 else ''} ({some(row['nodes'])}): "
             f"{row['records']:,} by records, {row['frames']:,} in captures" for row in rows[:MOST]]
-    return told + (["frames and records disagree about more; `roamcast frames` has all of it"] if len(rows) > MOST else [])
+    return told + (["frames and records disagree about more; `roamcast frames` lists it all"] if len(rows) > MOST else [])

@@ -6,8 +6,8 @@ goes on behind it. A place where reading can go on is one from which several hea
 
 Large files are cut into parts. pcap has no index, and reading all headers first would have one process touch the whole
 file. So a part of a pcap file begins behind a packet from which on the headers make sense for longer than any one packet can
-be, the largest one of those that reach over the place: a capture inside of a packet is not taken for the capture. Should a part's last record lead past the beginning of the next all the same, it
-says so. In pcapng a packet means something only with the descriptions of interfaces before it, which may stand anywhere;
+be, the largest one of those that reach over the place: a capture inside of a packet is not taken for the capture. If the last
+record of a part still reaches past the start of the next, a row says so. In pcapng a packet means something only with the descriptions of interfaces before it, which may stand anywhere;
 there the heads of the blocks are walked over first. What gzip packed is one part: it can only be read from its beginning.
 """
 from __future__ import annotations
@@ -74,9 +74,11 @@ class Packet(NamedTuple):
 
 
 def files(path: Path) -> list[Path]:
-    """The capture at a path, or those in a folder by their names. Raises FileNotFoundError."""
+    """The capture at a path, or those in a folder by their names. Raises FileNotFoundError where there is none."""
     if path.is_dir():
-        return sorted(file for file in path.iterdir() if NAME.fullmatch(file.name))
+        if found := sorted(file for file in path.iterdir() if NAME.fullmatch(file.name)):
+            return found
+        raise FileNotFoundError(f"{path}: no file in it ends in .pcap, .pcapng or .cap, or these with .gz")
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file or folder; give a capture, or a folder of captures")
     return [path]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import struct
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
@@ -20,8 +19,6 @@ from node.schema import canonical
 
 HEADER = schema.header()
 PORT = HEADER.port
-_AT = {name: struct.calcsize("!" + "".join(form for _, form, _ in HEADER.fields[:place]))
-       for place, (name, _, _) in enumerate(HEADER.fields)}
 _NAMES = tuple(name for name, _, _ in HEADER.fields)
 _LAYOUT = HEADER.layout
 _AUTHENTICATED = 1  # bit of the header's flags

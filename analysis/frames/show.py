@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -17,9 +19,10 @@ from analysis.frames.walk import BASE_RATE, DATA_RATE, Walk, notes, walk
 from analysis.run import Run
 
 MOST = 20  # rows of a table that are printed
+NUMBER = re.compile("[0-9]+")  # a capture so named must not be taken for the node
 TITLES = {
     "hearing": "Who heard whom (receiver: a capture or a node; said: beacons of the receiver that name the sender)",
-    "airtime": "Airtime by message", "channels": "Sent again over channels", "hidden": "Hidden terminals: never heard each other, shared receivers",
+    "airtime": "Airtime by message", "channels": "Retransmissions over channels", "hidden": "Hidden terminals: never heard each other, shared receivers",
     "events": "Events on the air", "malformed": "Malformed", "disagreements": "Frames against records",
 }
 ORDER = {"hearing": ("receiver", "sender"), "airtime": ("-airtime",), "channels": ("-again", "sender", "receiver"), "hidden": ("a", "b"),
@@ -71,18 +74,19 @@ def texts(spark: SparkSession, run: Run | None, captures: Sequence[Path] | None,
     if run is not None:
         store.ingest(spark, run)
         frames = store.table_of(spark, run)
-        radio = run.scenario.get("radio", {})
-        rates = _rate(radio.get("base_rate"), BASE_RATE), _rate(radio.get("data_rate"), DATA_RATE)
+        rates, known = _rates(run.scenario)
         found, told = walk(frames, True, rates), f"{run.path}: {run.name}"
     else:
         frames = read(spark, captures or ())
-        found, told = walk(frames, False), ", ".join(map(str, captures or ()))
+        rates, known = (BASE_RATE, DATA_RATE), False
+        found, told = walk(frames, False, rates), ", ".join(map(str, captures or ()))
     rows = frames.agg(F.count("*").alias("n"), F.sum(F.col("sender").isNotNull().cast("int")).alias("ours"),
                       F.sum(F.col("malformed").isNotNull().cast("int")).alias("bad"), F.sum(F.col("rate").isNull().cast("int")).alias("unrated")).collect()[0]
     yield f"{told}\n{rows['n']:,} frames, {rows['ours'] or 0:,} of Roamcast, {rows['bad'] or 0:,} malformed"
-    if run is None and rows["unrated"]:
-        yield f"note: {rows['unrated']:,} frames have no rate: airtime as at {BASE_RATE / 1e6:g} Mbit/s to all and {DATA_RATE / 1e6:g} Mbit/s to one host"
-    yield from (f"note: {note}" for note in (*notes(), *(stored.captures(run)[1] if run is not None else ())))
+    if rows["unrated"]:
+        yield (f"{'' if known else 'note: '}{rows['unrated']:,} frames have no rate: airtime as at {rates[0] / 1e6:g} Mbit/s to all and "
+               f"{rates[1] / 1e6:g} Mbit/s to one host, {'by the scenario' if known else 'a guess'}")
+    yield from (f"note: {note}" for note in (*notes(), *(stored.captures(run)[1] if run is not None else _numbered(captures or ()))))
     tables = _tables(spark, run, found, frames)
     for name, table in tables.items():
         if out is not None:
@@ -101,8 +105,20 @@ def _tables(spark: SparkSession, run: Run | None, found: Walk, frames: DataFrame
     return tables if run is None else {**tables, "disagreements": agree.disagreements(spark, run, frames)}
 
 
-def _rate(value: object, default: float) -> float:
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) and value > 0 else default
+def _rates(scenario: Mapping[str, Any]) -> tuple[tuple[float, float], bool]:
+    """Rates (bit/s) of broadcasts and unicasts, and whether the scenario states both. A field run has them with its nodes."""
+    places = [place for place in (scenario.get("radio"), scenario.get("node")) if isinstance(place, dict)]
+    found = [next((float(place[key]) for place in places if _is_rate(place.get(key))), None) for key in ("base_rate", "data_rate")]
+    return (found[0] or BASE_RATE, found[1] or DATA_RATE), None not in found
+
+
+def _is_rate(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0
+
+
+def _numbered(captures: Sequence[Path]) -> list[str]:
+    return [f"{path}: given without its run, so it is taken for a sniffer's, which the tables call \"capture {name}\""
+            for path in captures if NUMBER.fullmatch(name := path.name.partition(".")[0])]
 
 
 def read(spark: SparkSession, captures: Sequence[Path]) -> DataFrame:
@@ -112,7 +128,8 @@ def read(spark: SparkSession, captures: Sequence[Path]) -> DataFrame:
     whole = tables[0]
     for table in tables[1:]:
         whole = whole.union(table)
-    return whole.withColumn("t", F.col("time") / 1e9).persist(StorageLevel.DISK_ONLY)
+    named = F.when(F.col("capture").rlike(f"^{NUMBER.pattern}$"), F.concat(F.lit("capture "), F.col("capture"))).otherwise(F.col("capture"))
+    return whole.withColumn("capture", named).withColumn("t", F.col("time") / 1e9).persist(StorageLevel.DISK_ONLY)
 
 
 def _table(title: str, table: DataFrame) -> str:

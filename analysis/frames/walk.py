@@ -18,7 +18,9 @@ BEACONS = (BEACON, "NEWS", "BEAT")  # the two last are short: what they leave ou
 TURN = 16  # beacons after which a short one's number begins again
 # IEEE 802.11-2020: clause 17 (OFDM), 15 and 16 (DSSS, the long preamble); as in emulation/airtime.py
 PREAMBLE, SYMBOL, SERVICE_AND_TAIL = 20e-6, 4e-6, 22  # s, s, bits
+OFDM = (6e6, 9e6, 12e6, 18e6, 24e6, 36e6, 48e6, 54e6)  # bit/s
 DSSS, DSSS_PREAMBLE = (1e6, 2e6, 5.5e6, 11e6), 192e-6  # bit/s, s
+HT_PREAMBLE = 36e-6  # s, clause 19: mixed format, one stream
 AROUND = 24 + 4 + 8 - 14  # bytes that a frame of 802.11 has more than one of Ethernet: header, check sequence, LLC/SNAP
 BASE_RATE, DATA_RATE = 6e6, 24e6  # bit/s, of broadcasts and unicasts where neither the capture nor a scenario tells
 EVERYBODY = "ff:ff:ff:ff:ff:ff"
@@ -42,7 +44,7 @@ def walk(frames: DataFrame, hosts: bool, rates: tuple[float, float] | None = Non
     ours = good.where("sender is not null")
     # what a radio sent itself is no reception
     heard = ours.where("capture != cast(sender as string)") if hosts else ours
-    hearing = _hearing(heard, ours).persist()  # asked twice; small
+    hearing = _hearing(heard, ours, hosts).persist()  # asked twice; small
     return Walk(hearing, _airtime(good, *(rates or (BASE_RATE, DATA_RATE))), _channels(ours), _hidden(hearing, _beacons(ours), ours, hosts),
                 _events(ours, hosts), _malformed(frames))
 
@@ -82,7 +84,17 @@ def _beacons(ours: DataFrame) -> DataFrame:
     return found.select(F.col("sender").alias("receiver"), "epoch", "counter", F.explode_outer(nodes.cast("array<bigint>")).alias("named"))
 
 
-def _hearing(heard: DataFrame, ours: DataFrame) -> DataFrame:
+def _whole_channel(heard: DataFrame, hosts: bool) -> DataFrame:
+    """Of captures of the whole channel, the frames: only these captures have the datagrams that are for others."""
+    found = heard.where("link != 'ethernet'")
+    if not hosts:
+        return found
+    # what a host captured may be what its radio took for itself, unless there is a unicast to somebody else in it
+    to_others = F.exists("messages", lambda m: (F.size(m["to"]) > 0) & ~F.exists(m["to"], lambda to: to["node"].cast("string") == F.col("capture")))
+    return found.join(found.where(to_others & (F.col("target") != EVERYBODY)).select("capture").distinct(), "capture", "left_semi")
+
+
+def _hearing(heard: DataFrame, ours: DataFrame, hosts: bool) -> DataFrame:
     pair = ["receiver", "sender"]
     by_capture = heard.groupBy(F.col("capture").alias("receiver"), "sender").agg(
         F.count("*").alias("frames"), F.percentile_approx("signal", 0.5, 1000).alias("signal_median"),
@@ -90,8 +102,7 @@ def _hearing(heard: DataFrame, ours: DataFrame) -> DataFrame:
     beacons = _messages(heard).where(F.col("m.type").isin(*BEACONS)).select(
         F.col("capture").alias("receiver"), "sender", "epoch", "counter", _field(BEACON, SEQUENCE).cast("bigint").alias("number"))
     lost = _beacons_lost(beacons)
-    # only a capture of the whole channel has the datagrams that are for others
-    whole = heard.where("link != 'ethernet'").select(F.col("capture").alias("receiver"), "sender", "epoch", F.col("counter").alias("number"))
+    whole = _whole_channel(heard, hosts).select(F.col("capture").alias("receiver"), "sender", "epoch", F.col("counter").alias("number"))
     said = _beacons(ours).where("named is not null").distinct().groupBy(
         F.col("receiver").cast("string").alias("receiver"), F.col("named").alias("sender")).agg(F.count("*").alias("said"))
     found = (by_capture.join(lost, pair, "left").join(_lost(whole, "datagrams", "datagrams_missed"), pair, "left")
@@ -121,7 +132,8 @@ def _airtime(good: DataFrame, base: float, data: float) -> DataFrame:
     size = F.coalesce("air", F.col("length") + AROUND)
     rate = F.coalesce("rate", F.when(F.coalesce(F.col("target") == EVERYBODY, F.lit(True)), base).otherwise(data))
     symbols = F.ceil((SERVICE_AND_TAIL + 8 * size) / (rate * SYMBOL) - 1e-9)
-    timed = good.withColumn("air", F.when(F.col("rate").isin(*DSSS), DSSS_PREAMBLE + 8 * size / rate).otherwise(PREAMBLE + symbols * SYMBOL))
+    timed = good.withColumn("air", F.when(F.col("rate").isin(*DSSS), DSSS_PREAMBLE + 8 * size / rate).otherwise(
+        F.when(rate.isin(*OFDM), PREAMBLE).otherwise(HT_PREAMBLE) + symbols * SYMBOL))
     # many captures may have one transmission: that one counts which has it most often, with the radio's retries
     sent = timed.where("sender is not null").groupBy("capture", "sender", "epoch", "counter", "retry").agg(
         F.count("*").alias("n"), F.max("air").alias("air"), F.first("bytes").alias("bytes"), F.first("messages").alias("messages"))
@@ -199,8 +211,8 @@ def _events(ours: DataFrame, hosts: bool) -> DataFrame:
 
 def received(carried: DataFrame) -> DataFrame:
     """Which host's capture has an event that another sent to it, or to all. `carried`: _messages with `event`."""
-    return carried.where("cast(sender as string) != capture").withColumn("node", F.col("capture").cast("bigint")).where(
-        (F.size("m.to") == 0) | F.exists("m.to", lambda to: to["node"] == F.col("node"))).select("event", "node", "t")
+    return carried.where("cast(sender as string) != capture").withColumn("node", F.expr("try_cast(capture as bigint)")).where(
+        "node is not null").where((F.size("m.to") == 0) | F.exists("m.to", lambda to: to["node"] == F.col("node"))).select("event", "node", "t")
 
 
 def _malformed(frames: DataFrame) -> DataFrame:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from pyspark.sql import functions as F
 
 import topologies
 from analysis import AnalysisError, frames, stored
 from analysis import run as runs
-from analysis.frames import agree, show, store
+from analysis.frames import agree, capture, show, source, store
 from analysis.frames.walk import walk
 from analysis.session import session
 from cli.main import main
@@ -122,7 +123,7 @@ def walked(folder: Path, link: int = 127) -> Path:
     frames, whom = [], {0: (1,), 1: (0, 2), 2: (1,)}
     for count in range(1, 6):
         frames += [made.FRAMES[link](node, made.hello(node, count, whom[node])) for node in whom if (node, count) != (0, 3)]
-    event = made.message("EVENT", source=0, epoch=1, sequence=7, published=1.0, hops=0, attributes={}, payload=b"")
+    event = made.message("EVENT", source=0, epoch=1, sequence=70007, published=1.0, hops=0, attributes={}, payload=b"")
     data = made.message("DATA", addressees=[[1, 9, 4]], message=event)
     frames += [made.FRAMES[link](0, made.datagram(0, count, data), 1) for count in (6, 7)]
     if link == 127:
@@ -146,7 +147,7 @@ def test_one_sniffer_tells_who_heard_whom_losses_retransmissions_and_hidden_term
     channel, = rows(found.channels)
     assert (channel["sender"], channel["receiver"], channel["transmissions"], channel["again"], channel["radio_retries"]) == (0, 1, 2, 1, 1)
     event, = rows(found.events)
-    assert (event["event"], event["transmissions"], event["reached"], event["acknowledged"]) == ("0.1.7", 2, [1], 1)
+    assert (event["event"], event["transmissions"], event["reached"], event["acknowledged"]) == ("0.1.70007", 2, [1], 1)
     air = {row["type"]: row for row in rows(found.airtime)}
     assert air["HELLO"]["messages"] == 14 and air["EVENT"]["messages"] == 3
     hello = airtime.frame_time(24 + 4 + 8 + 20 + 8 + len(made.hello(1, 1, (0, 2))), 6e6)
@@ -162,6 +163,56 @@ def test_the_command_on_captures_prints_and_writes(spark, tmp_path, capsys):
     assert "18 frames, 17 of Roamcast, 1 malformed" in said and "have no rate" in said and "Hidden terminals" in said
     assert pd.read_parquet(tmp_path / "out" / "hidden.parquet")[["a", "b"]].to_numpy().tolist() == [[0, 2]]
     assert main(["frames", str(path), "--out", str(tmp_path / "out")]) == 2
+
+
+def test_a_sniffer_beside_the_captures_of_hosts(spark, chain, tmp_path, capsys):
+    """Its name is no host's: it counts as a receiver, and no host's records are compared with it."""
+    path = tmp_path / "run"
+    shutil.copytree(chain, path, ignore=shutil.ignore_patterns("tables"))
+    shutil.copy(walked(tmp_path), path / "captures" / "walk.pcap")
+    run = runs.read(path)
+    store.ingest(session(), run)
+    found = walk(store.table_of(session(), run), True)
+    assert {row["receiver"] for row in rows(found.hearing)} == {"walk", *map(str, range(5))}
+    assert rows(found.events.where("event = '0.1.70007'"))[0]["received"] == 0  # the sniffer is nobody to deliver to
+
+
+def test_only_captures_of_the_whole_channel_tell_which_datagrams_were_missed(spark, tmp_path):
+    """Radio 2 of the world hwsim hands up what is for 2 or for all; radio 3 here hands up everything."""
+    event = made.message("EVENT", source=0, epoch=1, sequence=7, published=1.0, hops=0, attributes={}, payload=b"")
+    frames = {
+        2: [(1, None), (2, 2), (5, None)],
+        3: [(1, None), (2, 2), (3, 1), (5, None)],
+    }
+    for host, sent in frames.items():
+        made_of = [made.radiotap(0, made.datagram(0, count, made.message("DATA", addressees=[[to, 9, count]], message=event)), to)
+                   if to is not None else made.radiotap(0, made.hello(0, count)) for count, to in sent]
+        (tmp_path / f"{host}.pcap").write_bytes(made.pcap(made_of, 127))
+    source.register(session())
+    table = session().read.format("pcap").load(str(tmp_path)).withColumn("t", F.lit(0.0))
+    found = {row["receiver"]: row["datagrams_missed"] for row in rows(walk(table, True).hearing)}
+    assert found == {"2": None, "3": 1}
+
+
+def test_a_capture_named_as_a_node_is_not_taken_for_it(spark, tmp_path):
+    path = walked(tmp_path).rename(tmp_path / "1.pcap")
+    found = walk(show.read(session(), [path]), False)
+    heard = {(row["receiver"], row["sender"]): row for row in rows(found.hearing)}
+    assert heard["capture 1", 0]["said"] is None and heard["1", 0]["frames"] is None
+    assert "taken for a sniffer" in show._numbered([path])[0] and show._numbered([tmp_path / "walk.pcap"]) == []
+
+
+def test_a_folder_without_captures_is_an_error_and_no_empty_table(tmp_path):
+    (tmp_path / "walk.txt").write_text("")
+    with pytest.raises(FileNotFoundError, match="no file in it ends in"):
+        capture.files(tmp_path)
+
+
+@pytest.mark.parametrize(("scenario", "rates"), [
+    ({"radio": {"base_rate": 1e6, "data_rate": 11e6}}, ((1e6, 11e6), True)), ({"node": {"base_rate": 2e6, "data_rate": 12e6}}, ((2e6, 12e6), True)),
+    ({"node": {"base_rate": 2e6}}, ((2e6, 24e6), False)), ({"radio": {"base_rate": True, "data_rate": "x"}}, ((6e6, 24e6), False)), ({}, ((6e6, 24e6), False))])
+def test_rates_that_a_scenario_does_not_state_are_a_guess_that_is_said(scenario, rates):
+    assert show._rates(scenario) == rates
 
 
 @pytest.mark.parametrize(("command", "what", "why"), [

@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import gzip
-import io
 import struct
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pandas as pd
 import pytest
@@ -18,7 +20,8 @@ from scapy.utils import PcapWriter
 
 from analysis import metrics, signals
 from analysis import run as runs
-from node import schema, wire
+from node import wire
+from tests.analysis.captures import hello
 from tests.analysis.rundirs import Log
 
 CELL = "02:72:6f:61:6d:63"
@@ -37,24 +40,26 @@ def datagram(host: int, tap=SIGNAL, quality: bool = False):
 
 
 def _datagram(host: int) -> bytes:
-    return struct.pack("!2sBBIII", b"Rc", schema.header().version, 0, host, 1, 5) + b"\x80"
+    return hello(host, 5)
 
 
 def beacon(host: int, tap=SIGNAL):
     return tap / Dot11(type=0, subtype=8, addr1="ff:ff:ff:ff:ff:ff", addr2=station(host), addr3=CELL) / Dot11Beacon()
 
 
-def capture(path, frames, nano: bool = True) -> bytes:
+def capture(path: Path, frames, nano: bool = True) -> Path:
     writer = PcapWriter(str(path), linktype=127, nano=nano)
     for k, frame in enumerate(frames):
         frame.time = 100.0 + k
         writer.write(frame)
     writer.close()
-    return path.read_bytes()
+    return path
 
 
-def heard(receiver: int, data: bytes, began: float) -> list[tuple]:
-    return signals.heard(receiver, io.BytesIO(data), began)
+def heard(receiver: int, path: Path, began: float) -> list[tuple]:
+    rows, damaged, _ = signals.heard(receiver, path, began)
+    assert not damaged
+    return rows
 
 
 @pytest.mark.parametrize("nano", [True, False])
@@ -76,11 +81,14 @@ def test_fields_in_front_of_the_signal_are_passed_over(tmp_path):
 
 @given(st.binary(max_size=400), st.integers(0, 300))
 def test_no_bytes_are_too_strange(data, cut):
-    head = struct.pack("<IHHiIII", signals.NANOSECONDS, 2, 4, 0, 0, 65535, 127)
+    head = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 127)
     frame = bytes([0, 0, 15, 0]) + data
     whole = head + struct.pack("<IIII", 1, 2, len(frame), len(frame)) + frame + data
-    heard(0, whole[:24 + cut], 0.0)
-    heard(0, head + data, 0.0)
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "0.pcap")
+        for strange in (whole[:24 + cut], head + data):
+            path.write_bytes(strange)
+            signals.heard(0, path, 0.0)
 
 
 def test_a_datagram_over_ipv6_tells_its_sender_too(tmp_path):
@@ -115,7 +123,7 @@ def test_a_run_with_and_without_signals(spark, tmp_path):
             present="Rate+dBm_AntSignal", Rate=6.0, dBm_AntSignal=level)) for level in levels])
     (path / "captures" / "2.pcap").write_bytes(b"")
     captures, notes = signals.captured(runs.read(path))
-    assert notes == ["captures/2.pcap was skipped: it is empty"]
+    assert notes == ["captures/2.pcap has no part in the signals: it is not a capture (file: empty)"]
     found = signals.signals(spark, runs.read(path), captures, tmp_path)
     rows = pd.read_parquet(tmp_path / "signals.parquet")
     assert sorted(zip(rows["receiver"], rows["sender"], rows["signal"], strict=True)) == sorted(
@@ -161,25 +169,38 @@ ROWS = [(7, 10.0, -70), (7, 11.0, -70), (9, 12.0, -70)]
 @pytest.mark.parametrize("name", ["1.pcap", "1.pcapng", "1.pcap.gz"])
 def test_a_capture_is_read_whatever_its_form_and_name(tmp_path, form, packed, name):
     run = runs.read(Log(2, 30.0).write(tmp_path / "run"))
-    data = capture(tmp_path / "any", FRAMES) if form == "pcap" else pcapng(FRAMES)
+    data = capture(tmp_path / "any", FRAMES).read_bytes() if form == "pcap" else pcapng(FRAMES)
     (run.path / "captures").mkdir()
     (run.path / "captures" / name).write_bytes(gzip.compress(data) if packed else data)
     captures, notes = signals.captured(run)
     assert not notes and list(captures) == [1]
-    with signals._opened(captures[1]) as file:
-        assert [(row[1], round(row[2], 6), row[3]) for row in signals.heard(1, file, 90.0)] == ROWS
+    assert [(row[1], round(row[2], 6), row[3]) for row in heard(1, captures[1], 90.0)] == ROWS
 
 
-@pytest.mark.parametrize("data", [capture, pcapng])
-def test_a_capture_that_breaks_off_says_so_and_counts_until_there(tmp_path, data):
-    whole = capture(tmp_path / "any", FRAMES) if data is capture else pcapng(FRAMES)
-    assert [row[1] for row in heard(1, whole, 0.0)] == [7, 7, 9]
-    for cut in (1, 5, 20, len(bytes(FRAMES[2])) + 10):
-        assert [row[1] for row in heard(1, whole[:-cut], 0.0)] == [7, 7, None], cut
-    packed = gzip.compress(whole)
-    (tmp_path / "0.pcap").write_bytes(packed[:-9])
-    with signals._opened(tmp_path / "0.pcap") as file:
-        assert signals.heard(1, file, 0.0)[-1][1] is None
+@pytest.mark.parametrize("form", ["pcap", "pcapng"])
+def test_a_capture_that_breaks_off_says_so_and_counts_what_can_be_read(tmp_path, form):
+    path = capture(tmp_path / "0.pcap", FRAMES)
+    if form == "pcapng":
+        path.write_bytes(pcapng(FRAMES))
+    whole = path.read_bytes()
+    assert [row[1] for row in heard(1, path, 0.0)] == [7, 7, 9]
+    for cut in (5, 20, len(bytes(FRAMES[2])) + 10):
+        path.write_bytes(whole[:-cut])
+        rows, damaged, tells = signals.heard(1, path, 0.0)
+        assert ([row[1] for row in rows][:2], damaged, tells) == ([7, 7], 1, True), cut
+    path.write_bytes(gzip.compress(whole)[:-9])
+    assert signals.heard(1, path, 0.0)[1] == 1
+    found = signals.Heard(Counter(), {1: 1, 2: 3}, {1: True}, {})
+    assert [note.partition(":")[0] for note in signals.broken_off(found)] == [
+        "the capture of host 1 is damaged or cut in 1 place", "the capture of host 2 is damaged or cut in 3 places",
+        "the capture of host 1 has no signals"]
+
+
+def test_a_frame_whose_check_sequence_is_wrong_does_not_count(tmp_path):
+    wrong = RadioTap(present="Flags+Rate+dBm_AntSignal", Flags=0x40, Rate=6.0, dBm_AntSignal=-20)
+    right = RadioTap(present="Flags+Rate+dBm_AntSignal", Flags=0, Rate=6.0, dBm_AntSignal=-70)
+    assert [row[1:2] + row[3:4] for row in heard(0, capture(tmp_path / "0.pcap", [
+        datagram(8, wrong), datagram(7, right), beacon(7, wrong)]), 0.0)] == [(7, -70)]
 
 
 def test_files_that_are_no_captures_of_hosts_are_named(tmp_path):
@@ -188,17 +209,15 @@ def test_files_that_are_no_captures_of_hosts_are_named(tmp_path):
     run = runs.read(log.write(tmp_path / "run"))
     folder = run.path / "captures"
     folder.mkdir()
-    good, wired = capture(tmp_path / "any", FRAMES), pcapng(FRAMES, link=1)
-    files = {"0.pcap": good, "0.pcapng": good, "1.pcap": b"", "1.cap": b"no capture at all, whatever it may be",
-             "2.pcap": good[:20] + b"\1\0\0\0" + good[24:], "3.pcap": good, "0 copy.pcap": good, "1.pcap.gz": gzip.compress(good)[:9],
-             "1.pcapng": wired, "medium.jsonl": b"{}\n"}
+    good, wired = capture(tmp_path / "any", FRAMES).read_bytes(), pcapng(FRAMES, link=1)
+    files = {"0.pcap": good, "0.pcapng": good, "1.cap": wired, "2.pcap": good[:20] + b"\1\0\0\0" + good[24:], "3.pcap": good,
+             "00.pcap": good, "0 copy.pcap": good, "walk.pcap.gz": gzip.compress(good)[:9], "notes.txt": b"", "medium.jsonl": b"{}\n"}
     for name, data in files.items():
         (folder / name).write_bytes(data)
     captures, notes = signals.captured(run)
-    assert {host: path.name for host, path in captures.items()} == {0: "0.pcap", 1: "1.pcapng"}
-    said = dict(note.removeprefix("captures/").split(" was skipped: ") for note in notes)
-    assert said.keys() == files.keys() - {"0.pcap", "1.pcapng", "medium.jsonl"}  # the last is the medium's own
-    assert said["0.pcapng"] == "0.pcap is from the same host" and said["1.pcap"] == "it is empty"
-    assert "not a capture" in said["1.cap"] and "not a capture" in said["1.pcap.gz"] and "radiotap" in said["2.pcap"]
-    assert "its name" in said["3.pcap"] and "its name" in said["0 copy.pcap"]
-    assert heard(1, wired, 0.0) == [(1, None, 0.0, 0, 0.0, 0)]
+    assert {host: path.name for host, path in captures.items()} == {0: "0.pcap", 1: "1.cap"}  # an interface of pcapng may have radiotap
+    assert notes[0].startswith("in captures were left out") and "0.pcapng" in notes[0] and "notes.txt" in notes[0] and "medium" not in notes[0]
+    said = dict(note.removeprefix("captures/").split(" has no part in the signals: ") for note in notes[1:])
+    assert said.keys() == {"2.pcap", "3.pcap", "00.pcap", "0 copy.pcap", "walk.pcap.gz"}
+    assert "radiotap" in said["2.pcap"] and all("its name" in said[name] for name in ("3.pcap", "00.pcap", "0 copy.pcap", "walk.pcap.gz"))
+    assert signals.heard(1, captures[1], 0.0) == ([], 0, False)
