@@ -26,7 +26,7 @@ from analysis.facts import Families
 from analysis.means import check_name
 from analysis.metrics import FORMS, METRICS, Metric
 from analysis.sides import TRACE, Side, differing, sides
-from analysis.summary import CONFIDENCE, Estimate, Summary
+from analysis.summary import CONFIDENCE, SAFETY, Estimate, Summary
 from mobility.wholefile import write_whole
 from topologies.problems import one_line
 
@@ -95,8 +95,8 @@ def compare(left: Sequence[Path | str], right: Sequence[Path | str] = (),
     together = sum(not math.isnan(p) for p in adjusted)
     left_p = iter(adjusted)
     return [Comparison(one, other, paired, [
-        Row(metric, _estimate(one, metric.key), _estimate(other, metric.key), d, p := next(left_p), _verdict(d, p),
-            len(a.keys() & b.keys()) if paired else min(len(a), len(b))) for metric, a, b, d in rows], _notes(one, other), together)
+        Row(metric, _estimate(a), _estimate(b), d, p := next(left_p), _verdict(d, p), min(len(a), len(b)))
+        for metric, a, b, d in rows], _notes(one, other), together)
         for other, (paired, rows) in zip(others, drawn, strict=True)]
 
 
@@ -105,8 +105,14 @@ def _differences(one: Side, other: Side) -> tuple[bool, list[tuple[Metric, dict[
     both = set(one.seeds) & set(other.seeds)
     # of a study all seeds are the same, but for failed runs
     paired = set(one.seeds) == set(other.seeds) or one.members[0].swept and len(both) > 1
-    return paired, [(metric, a := one.values(metric.key), b := other.values(metric.key), difference(a, b, paired))
-                    for metric in _metrics(one, other)]
+    found = []
+    for metric in _metrics(one, other):
+        a, b = one.values(metric.key), other.values(metric.key)
+        if paired:  # the means, too, are of the seeds that both have, or they would not fit their difference
+            shared = a.keys() & b.keys()
+            a, b = ({seed: values[seed] for seed in sorted(shared)} for values in (a, b))
+        found.append((metric, a, b, difference(a, b, paired)))
+    return paired, found
 
 
 def difference(left: Mapping[int, float], right: Mapping[int, float], paired: bool) -> Difference:
@@ -158,19 +164,20 @@ def _metrics(left: Side, right: Side) -> list[Metric]:
     return [metric for metric, values in found if (any(values) if metric.shown in ("some", "never") else values)]
 
 
-def _estimate(side: Side, key: str) -> Estimate:
-    return Summary("", [{key: value} for value in side.values(key).values()] or [{key: math.nan}]).estimate(key)
+def _estimate(values: Mapping[int, float]) -> Estimate:
+    return Summary("", [{"": value} for value in values.values()] or [{"": math.nan}]).estimate("")
 
 
 def _notes(left: Side, right: Side) -> list[str]:
     notes = _versions(left, right)
     for side in (left, right):
+        notes += side.notes
         for member in side.members:
             name = f"{side.label}, seed {member.run.seed} ({member.run.path.name})"
             if member.invalid_because:
                 notes.append(f"{name} IS NOT VALID, its numbers are about the machine: {'; '.join(member.invalid_because)}")
             if not member.correct:
-                notes.append(f"{name}: safety (nothing twice, unpublished, unsubscribed) is VIOLATED, see its report")
+                notes.append(f"{name}: safety (nothing twice, unpublished, unsubscribed) is VIOLATED, see {'the columns ' + ', '.join(SAFETY) if member.swept else 'its report'}")
             if not member.swept and not (member.run.path / TRACE).is_file():
                 notes.append(f"{name} has no {TRACE}: nothing shows whether its hosts moved as the others did")
             notes += [f"{name}: {note}" for note in member.notes]
@@ -199,7 +206,7 @@ def _versions(left: Side, right: Side) -> list[str]:
 def table(found: Comparison) -> str:
     """The comparison as plain text."""
     head = ["", "", found.left.label, found.right.label, "difference [95% CI]", "p", ""]
-    whole = min(len(found.left.members), len(found.right.members))
+    whole = max(len(found.left.members), len(found.right.members)) if found.paired else min(len(found.left.members), len(found.right.members))
     lines = [_cells(row, whole) for row in found.rows]
     if found.single:
         head, lines = [*head[:4], "difference"], [line[:5] for line in lines]
@@ -230,7 +237,7 @@ def _reading(found: Comparison) -> list[str]:
     """What was tested and what came of it, in sentences."""
     if found.single:
         return ["One run per side cannot tell a difference from noise: give several seeds per side for a verdict."]
-    pairs = f"seed by seed over {len(found.left.members)} seeds" if found.paired else (
+    pairs = f"seed by seed over {len(set(found.left.seeds) & set(found.right.seeds))} seeds" if found.paired else (
         f"{len(found.left.members)} runs and {len(found.right.members)} with other seeds")
     lines = [f"Test: {'paired' if found.paired else 'Welch'} t, {pairs}. p after Holm's correction for "
              f"{found.together} numbers tested at once."]

@@ -53,6 +53,7 @@ class Chart(NamedTuple):
     lines: dict[str, list[Point]]
     places: list[str]  # the settings, where there is no x
     against: str  # what the means are differences from; "" where they are none
+    missing: list[str]  # points without any value: their settings
 
 
 def chart(table: Table, metric: str, x: str | None = None, against: str | None = None) -> Chart:
@@ -76,7 +77,9 @@ def chart(table: Table, metric: str, x: str | None = None, against: str | None =
     found = {name: [point for point in of if not math.isnan(point.mean)] for name, of in points.items()}
     if not any(found.values()):
         raise AnalysisError(f"{metric}: no run has a value of it; choose another metric")
-    return Chart(known, axis, xlabel, {name: of for name, of in found.items() if of}, places if not axis else [], against or "")
+    missing = [setting for name, of in lines.items() for at, setting in of if (against is None or name in points)
+               and (against is None or setting != against) and all(point.x != at for point in found.get(name, []))]
+    return Chart(known, axis, xlabel, {name: of for name, of in found.items() if of}, places if not axis else [], against or "", missing)
 
 
 def _numeric(table: Table) -> dict[str, int]:

@@ -10,6 +10,7 @@ import gzip
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from analysis.errors import AnalysisError
 from analysis.facts import Families, Sent
 from analysis.metrics import FAMILIES
 from analysis.run import Run, read
+from analysis.summary import SAFETY
 
 SETTINGS = ("run.world", "node.", "netns.")  # keys that a comparison may be about
 FREE = ("run.seed", "run.name", "run.journal", "run.capture", "run.fidelity.")  # keys that change no number
@@ -56,6 +58,7 @@ class Member:
 class Side:
     label: str
     members: tuple[Member, ...]
+    notes: tuple[str, ...] = ()  # on runs that are not among them
 
     @property
     def seeds(self) -> list[int]:
@@ -95,17 +98,23 @@ def _of_study(folder: Path) -> list[Side]:
     from analysis import table
     found = table.read(folder)
     parted: dict[str, list[Member]] = {setting: [] for setting in found.settings}
+    failed: Counter[str] = Counter()
+    noted = Counter(row.setting for row in found.rows if row.notes)
     for row in found.rows:
         if row.failed:
+            failed[row.setting] += 1
             continue
         run = Run(folder, folder.name, "sim", row.seed, math.nan, math.nan, 0.0, 0.0, 0.0, (0.0, 0.0), {}, None, {}, {}, ())
-        correct = all(row.numbers.get(key) == 0 for key in ("twice", "unpublished", "unsubscribed"))
+        correct = all(row.numbers.get(key) == 0 for key in SAFETY)
         parted[row.setting].append(Member(run, dict(row.values), dict(row.numbers), run.window, correct, (), True))
     if empty := [setting for setting, members in parted.items() if not members]:
         raise AnalysisError(f"{folder}: all runs of the setting {empty[0]} failed; let `roamcast sweep` run them again")
     if len(parted) < 2:
         raise AnalysisError(f"{folder}: has one setting; a comparison needs two")
-    return [Side(setting, tuple(members)) for setting, members in parted.items()]
+    return [Side(setting, tuple(members), (
+        *([f"{setting}: {failed[setting]} of {failed[setting] + len(members)} runs failed and are left out"] if failed[setting] else []),
+        *([f"{setting}: {noted[setting]} of {len(members)} runs have notes, in the column notes of the table"] if noted[setting] else [])))
+        for setting, members in parted.items()]
 
 
 def differing(left: dict[str, object], right: dict[str, object]) -> list[str]:

@@ -24,7 +24,7 @@ from analysis.metrics import METRICS, UNITS
 from mobility.wholefile import write_whole
 
 NAME = "runs.parquet"
-SETTING, SEED, FAILED = "setting", "seed", "failed"
+SETTING, SEED, FAILED, NOTES = "setting", "seed", "failed", "notes"
 
 
 class Column(NamedTuple):
@@ -36,13 +36,14 @@ class Column(NamedTuple):
 
 class Row(NamedTuple):
     """A run. `values`: by key, of those that some setting gives; `numbers`: metrics by key, nan where there is nothing to
-    divide; `failed`: why there are none, "" where there are."""
+    divide; `failed`: why there are none, "" where there are; `notes`: what its analysis notes, a line each."""
 
     setting: str
     values: Mapping[str, Any]
     seed: int
     numbers: Mapping[str, float]
     failed: str = ""
+    notes: str = ""
 
 
 class Table(NamedTuple):
@@ -63,7 +64,8 @@ def write(folder: Path, table: Table) -> None:
     """Write the three files. Raises OSError."""
     columns = [Column(SETTING, "", "", "label of the setting"), *table.keys, Column(SEED, "", "", "seed of all random streams"),
                *(Column(metric.key, UNITS[metric.form], metric.better, f"{metric.section}: {metric.label}: {metric.says}")
-                 for metric in METRICS), Column(FAILED, "", "", "why the run failed; empty where it did not")]
+                 for metric in METRICS), Column(FAILED, "", "", "why the run failed; empty where it did not"),
+               Column(NOTES, "", "", "what the analysis of the run notes, a line each")]
     cells: dict[str, list[Any]] = {SETTING: [row.setting for row in table.rows]}
     for key in table.keys:
         cells[key.name] = _alike([row.values.get(key.name) for row in table.rows])
@@ -72,7 +74,8 @@ def write(folder: Path, table: Table) -> None:
         numbers = (row.numbers.get(metric.key, math.nan) for row in table.rows)
         cells[metric.key] = [None if math.isnan(value) else float(value) for value in numbers]
     cells[FAILED] = [row.failed for row in table.rows]
-    kinds = {SEED: pa.int64(), FAILED: pa.string(), SETTING: pa.string(), **{metric.key: pa.float64() for metric in METRICS}}
+    cells[NOTES] = [row.notes for row in table.rows]
+    kinds = {SEED: pa.int64(), FAILED: pa.string(), NOTES: pa.string(), SETTING: pa.string(), **{metric.key: pa.float64() for metric in METRICS}}
     arrays = [pa.array(cells[column.name], kinds.get(column.name)) for column in columns]
     fields = [pa.field(column.name, array.type, metadata={"unit": column.unit, "better": column.better, "says": column.says,
                                                           "is": "key" if column in table.keys else ""})
@@ -119,7 +122,7 @@ def read(folder: Path) -> Table:
         columns = found.to_pydict()
         rows = [Row(columns[SETTING][at], {key.name: columns[key.name][at] for key in keys}, columns[SEED][at],
                     {metric.key: math.nan if (value := columns[metric.key][at]) is None else value for metric in METRICS
-                     if metric.key in columns}, columns[FAILED][at]) for at in range(found.num_rows)]
+                     if metric.key in columns}, columns[FAILED][at], columns[NOTES][at]) for at in range(found.num_rows)]
     except FileNotFoundError:
         raise AnalysisError(f"{folder}: has no {NAME}; give the folder of a study, as `roamcast sweep` writes it") from None
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:

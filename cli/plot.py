@@ -41,8 +41,13 @@ def run(args: Arguments) -> int:
             stem = f"figure-{chart.metric.key}{'-difference' if args.against else ''}"
             paths = plot.draw(chart, folder / stem)
             runs = sorted({point.runs for of in chart.lines.values() for point in of})
-            print(f"{chart.metric.name}: {len(found.settings)} settings, {runs[0] if len(runs) == 1 else f'{runs[0]} to {runs[-1]}'} "
+            drawn = sum(map(len, chart.lines.values()))
+            print(f"{chart.metric.name}: {drawn} setting{'s' if drawn > 1 else ''}, {runs[0] if len(runs) == 1 else f'{runs[0]} to {runs[-1]}'} "
                   f"{'pairs' if args.against else 'seeds'} each, bars are 95 % intervals: {', '.join(map(str, paths))}")
+            if chart.missing:
+                print(f"note: not drawn, for want of a value: {'; '.join(chart.missing)}")
+            if runs[0] == 1:
+                print(f"note: points of one {'pair' if args.against else 'run'} have no interval")
     except AnalysisError as error:
         raise UserError(str(error)) from None
     if failed := sum(bool(row.failed) for row in found.rows):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 HELP = "run a study: settings times seeds in parallel, one table of all metrics"
 SHORT = 1  # exit code: some runs failed
 MOST_AT_ONCE = 4096
-MOST_TOLD = 5  # failed runs
+MOST_TOLD = 5  # failed runs, and notes
 
 
 class Arguments(argparse.Namespace):
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="DIR",
                         help="folder of the table and of a file for each run; what is there is not run again (default: studies/NAME)")
     add_engine(parser)
-    parser.epilog = "exit codes: 0 done; 1 some runs failed, and the table names them; 2 nothing was started; 130 Ctrl-C"
+    parser.epilog = "exit codes: 0 done; 1 some runs failed or violated safety, and the table names them; 2 nothing was started; 130 Ctrl-C"
 
 
 def add_engine(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +46,7 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: Arguments) -> int:
-    """0: done; 1: some runs failed; 2: nothing was started; 130: Ctrl-C, and what is done is kept."""
+    """0: done; 1: some runs failed or violated safety; 2: nothing was started; 130: Ctrl-C, and what is done is kept."""
     from analysis import AnalysisError
     from cli.run import check_analysis
     from emulation.studies.study import sweep
@@ -87,17 +87,27 @@ def counted(study: Study) -> str:
 
 
 def _tell(study: Study, found: Outcome, out: Path) -> int:
+    from analysis.summary import SAFETY
+
     failed = [row for row in found.table.rows if row.failed]
     other = f", {found.other_code} of them because other code had made what was there" if found.other_code else ""
-    print(f"{found.done} runs made{other}; {found.found} were there")
+    print(f"{found.done} runs done{other}; {found.found} results reused")
     if study.stop is not None:
         width = "no interval yet" if math.isinf(found.widest) else f"± {found.widest:.3g}"
-        reached = "" if found.widest <= study.stop.half_width else f", wider than the {study.stop.half_width:g} that were asked for, and there are no more seeds"
+        reached = "" if found.widest <= study.stop.half_width else f", still wider than the requested {study.stop.half_width:g}, with no seeds left"
         print(f"{found.seeds} seeds each: {study.stop.metric} {width} at the widest{reached}")
-    for row in failed[:MOST_TOLD]:
-        print(visible(f"failed: {row.setting}, seed {row.seed}: {row.failed}"), file=sys.stderr)
-    if more := len(failed[MOST_TOLD:]):
-        print(f"failed: and {more} more; the column failed of the table has them", file=sys.stderr)
+    _first("failed", [f"{row.setting}, seed {row.seed}: {row.failed}" for row in failed], "failed")
+    wrong = [row for row in found.table.rows if not row.failed and any(row.numbers.get(key, 0) for key in SAFETY)]
+    _first("safety VIOLATED", [f"{row.setting}, seed {row.seed}: {', '.join(f'{row.numbers[key]:g} {key}' for key in SAFETY if row.numbers[key])}"
+                               for row in wrong], ", ".join(SAFETY))
+    _first("note", [f"{row.setting}, seed {row.seed}: {note}" for row in found.table.rows for note in row.notes.splitlines()], "notes")
     print(f"Table: {out / 'runs.parquet'}, {out / 'runs.csv'} ({len(found.table.rows)} rows; columns.csv has units)")
     print(f"Draw it: roamcast plot {out}")
-    return SHORT if failed else 0
+    return SHORT if failed or wrong else 0
+
+
+def _first(what: str, said: list[str], column: str) -> None:
+    for text in said[:MOST_TOLD]:
+        print(visible(f"{what}: {text}"), file=sys.stderr)
+    if more := len(said[MOST_TOLD:]):
+        print(f"{what}: and {more} more, in the table ({column})", file=sys.stderr)

@@ -32,7 +32,10 @@ from topologies.seeds import FORM, LARGEST, seeds
 MOST_SETTINGS = 1_000  # each is checked before the first run
 MOST_RUNS = 100_000
 LONGEST_LABEL = 80  # characters
-RESERVED = ("run.seed", "run.name")  # what a study decides itself
+RESERVED = {  # key -> why no setting has it
+    **dict.fromkeys(("run.seed", "run.name"), "all settings run the same seeds, under the study's name"),
+    **dict.fromkeys(("run.journal", "run.capture"), "it changes no number, and a sweep keeps neither"),
+}
 TABLES = ("grid", "settings", "seeds", "stop")  # a file with one of these is a study
 
 
@@ -127,8 +130,7 @@ def _settings(path: Path, written: Written, numbers: int) -> list[tuple[str, dic
     keys = list(dict.fromkeys(key for _, one in values for key in one))
     for key in keys:
         if key in RESERVED:
-            raise ScenarioError([line(path, key, "a value for each setting", "leave it out; all settings run the same seeds, "
-                                      "under the study's name")])
+            raise ScenarioError([line(path, key, "a value for each setting", f"leave it out; {RESERVED[key]}")])
     short = _short(keys)
     labelled = [(label if label is not None else _label(one, short), one) for label, one in values]
     twice = [label for label, times in Counter(label for label, _ in labelled).items() if times > 1]

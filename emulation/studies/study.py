@@ -9,7 +9,7 @@ import difflib
 import hashlib
 import math
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from analysis.summary import Summary
 from emulation import runner
 from emulation.studies import engine, results, simulators
 from emulation.studies.folder import alone
+from emulation.studies.sweep import Report
 from mobility.wholefile import check_place
 from topologies.file import flat
 from topologies.problems import about, one_line, show
@@ -46,9 +47,6 @@ class Outcome(NamedTuple):
     other_code: int  # of those made now: were there, made by other code
     seeds: int  # of each setting
     widest: float  # the widest half of an interval of the stopping rule's metric; nan without a rule
-
-
-Report = Callable[[int, int, int], None]  # runs that ended, of how many, failed ones among them
 
 
 def notes(study: Study) -> list[str]:
@@ -153,7 +151,8 @@ class _Sweep:
         values = {setting.label: _values(tables, self._study.keys) for setting, tables in
                   zip(self._study.settings, self._tables, strict=True)}
         return table.Table(keys, [table.Row(one.setting.label, values[one.setting.label], one.seed, _numbers(self._results[one.key]),
-                                            one_line(self._results[one.key].get("failed", ""))) for one in planned])
+                                            one_line(self._results[one.key].get("failed", "")),
+                                            "\n".join(map(one_line, self._results[one.key].get("notes", ())))) for one in planned])
 
 
 def _tables(scenario: Scenario) -> dict[str, Any]:

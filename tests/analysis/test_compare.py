@@ -17,6 +17,7 @@ from scipy import stats
 
 from analysis import RULES
 from analysis import compare as comparing
+from analysis import table as study_table
 from analysis.compare import (
     CONSTANT,
     DIFFERS,
@@ -31,6 +32,7 @@ from analysis.compare import (
 from analysis.errors import AnalysisError
 from analysis.metrics import METRICS
 from analysis.sides import flat
+from analysis.summary import SAFETY
 from cli.main import main
 
 SCENARIO = {
@@ -328,3 +330,18 @@ def test_several_comparisons_are_written_with_their_sides(tmp_path, name, capsys
         sorted({(line["of"], line["and"]) for line in csv.DictReader(text.splitlines())})
     assert sides == [("hello_interval 1.0", "hello_interval 2.0"), ("hello_interval 1.0", "hello_interval 3.0")]
     assert capsys.readouterr().out.count("Test: paired t, seed by seed over 3 seeds") == 2
+
+
+def test_runs_of_a_study_that_failed_are_said_and_means_are_of_the_same_seeds(tmp_path):
+    safe = dict.fromkeys(SAFETY, 0.0)
+    rows = [study_table.Row(name, {"node.reconcile": name}, seed, {"ratio": value + seed / 100} | safe, notes="of it" if seed == 2 else "")
+            for name, value in (("path", 0.2), ("strawman", 0.3)) for seed in range(1, 11)]
+    rows[17:] = [row._replace(numbers={}, failed="died") for row in rows[17:]]
+    rows[0].numbers["twice"] = 1.0
+    study_table.write(tmp_path, study_table.Table([study_table.Column("node.reconcile", "", "", "")], rows))
+    found = compare([tmp_path])
+    ratio = row(found, "ratio")
+    assert found.paired and ratio.runs == 7 and ratio.difference.mean == pytest.approx(ratio.right.mean - ratio.left.mean) == pytest.approx(0.1)
+    text = table(found)
+    assert "seed by seed over 7 seeds" in text and "7 of 10 runs" in text and "strawman: 3 of 10 runs failed and are left out" in text
+    assert "path: 1 of 10 runs have notes" in text and "path, seed 1" in text and "VIOLATED, see the columns twice" in text

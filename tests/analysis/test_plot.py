@@ -37,7 +37,7 @@ def test_a_table_comes_back_and_documents_its_columns(tmp_path):
         rows = list(csv.DictReader(file))
     with (tmp_path / "columns.csv").open() as file:
         columns = {row["column"]: row for row in csv.DictReader(file)}
-    assert list(rows[0]) == list(columns) == ["setting", "node.reconcile", "mobility.pace", "seed", *(m.key for m in METRICS), "failed"]
+    assert list(rows[0]) == list(columns) == ["setting", "node.reconcile", "mobility.pace", "seed", *(m.key for m in METRICS), "failed", "notes"]
     assert float(rows[0]["ratio"]) == found.rows[0].numbers["ratio"] and rows[0]["roam_moves"] == rows[-1]["ratio"] == ""
     assert columns["latency_median"]["unit"] == "s" and columns["mobility.pace"]["unit"] == "m/s"
     assert pq.read_schema(tmp_path / "runs.parquet").field("airtime_share").metadata[b"unit"] == b"0 to 1"
@@ -116,3 +116,15 @@ def test_where_there_is_no_study_or_a_broken_one_it_says_so(tmp_path, capsys):
         table.read(tmp_path)
     with pytest.raises(AnalysisError, match="9 lines|found 9"):
         plot.chart(made({f"s{at}": {"node.a": str(at % 9), "mobility.pace": at // 9} for at in range(18)}), "ratio")
+
+
+def test_what_is_not_drawn_is_said(tmp_path, capsys):
+    given = made(LIST, 3)
+    rows = [row._replace(numbers={}, failed="died") if row.setting == "flood" else row for row in given.rows]
+    table.write(tmp_path, given._replace(rows=rows))
+    assert main(["plot", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "2 settings, 3 seeds" in said and "note: not drawn, for want of a value: flood" in said and "3 failed runs" in said
+    table.write(tmp_path, made(LIST, 1))
+    assert main(["plot", str(tmp_path)]) == 0
+    assert "note: points of one run have no interval" in capsys.readouterr().out

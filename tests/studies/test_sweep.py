@@ -116,6 +116,7 @@ def test_seeds_are_added_until_the_intervals_are_narrow(tmp_path):
 
 @pytest.mark.parametrize("text, said", [
     (STUDY.replace("path", "pth"), 'node.reconcile: found "pth"; expected'),
+    (STUDY + 'run.capture = [true, false]', "run.capture: found a value for each setting; leave it out; it changes no number"),
     (STUDY + 'run.world = ["netns"]', 'run.world: found "netns"; a sweep simulates, give "sim"'),
     (STUDY.replace("1-2", "1-9") + '[stop]\nmetric = "ration"\nhalf_width = 1', 'stop.metric: found "ration", which is no metric; did you mean "ratio"?'),
     (STUDY.replace("1-2", "2-1"), 'seeds: found the range "2-1", which runs backwards')])
@@ -151,7 +152,7 @@ def test_a_sweep_that_is_killed_loses_nothing_that_was_done(tmp_path, number):
     assert 3 <= len(kept) < 16
     done = roamcast("sweep", "mine.toml", "-j", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert f"{16 - len(kept)} runs made; {len(kept)} were there" in done.stdout and "s left" in done.stderr
+    assert f"{16 - len(kept)} runs done; {len(kept)} results reused" in done.stdout and "s left" in done.stderr
     assert all(path.stat().st_mtime_ns == at for path, at in kept.items()) and len(list(folder.iterdir())) == 16
 
 
