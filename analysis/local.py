@@ -1,7 +1,7 @@
 """The few operations of Spark that an analysis asks for, in this process: what analyses a run within a task of Spark.
 
 A sweep has a task for each run, which simulates it and analyses it in the same process; Spark has no jobs within tasks. The
-jobs of the analysis are the same functions there (tests/analysis/test_local.py holds that the numbers are equal).
+jobs of the analysis are the same functions there (tests/studies/test_sweep.py holds that the numbers are equal).
 """
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Every metric, in one table: its name, its unit, what it says, which way is better, and how it is computed.
 
-`roamcast analyse`, `compare` and `measure`, the report, the files of `--out` and the table of
+`roamcast analyse`, `compare` and `run --measure`, the report, the files of `--out` and the table of
 docs/analysis.md (`python -m analysis.metrics` writes it) all read it. To add a metric, add a row here (docs/extending.md).
 """
 from __future__ import annotations

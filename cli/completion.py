@@ -5,7 +5,7 @@ import argparse
 
 HELP = "print the completion script for a shell"
 SHELLS = ("bash", "zsh", "tcsh")
-FILES = {"FILE", "SCENARIO", "RECORDS", "capture", "journal"}  # arguments by what their help calls them
+FILES = {"FILE", "SCENARIO", "STUDY", "RECORDS", "CAPTURE|RUN", "PATH", "capture", "journal", "source"}  # arguments by what their help calls them
 FOLDERS = {"DIR", "RUN"}
 
 

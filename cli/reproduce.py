@@ -82,7 +82,7 @@ def _repeat(paper: str, out: Path, figures: list[str], seeds: int, readings: dic
     began = time.monotonic()
     try:
         with for_runs(raw(sys.stderr)) as report:
-            found = reproduce(evaluation, out, figures, seeds, readings, lambda done, of: report(done, of, 0))
+            found = reproduce(evaluation, out, figures, seeds, readings, report)
     except AnalysisError as error:
         raise UserError(str(error)) from None
     _tell(found, evaluation, time.monotonic() - began)
@@ -107,6 +107,8 @@ def _tell(found: Outcome, evaluation: Evaluation, seconds: float) -> None:
     print(f"{found.done} runs in {seconds:.0f} s"
           + (f", {found.damaged} of them because their result was damaged" if found.damaged else "")
           + (f", {found.retried} that had failed" if found.retried else ""))
+    if other := found.tables.other_code:
+        print(f"note: {other:,} of {found.tables.runs:,} results were made by other code than this; remove the folder results to do them again")
     for figure, says, measured, verdict in found.verdicts:
         place = f"figure {figure}" if figure in map(str, evaluation.figures) else figure
         print(f"{verdict:<10} {place}: {says}\n{'':<11}{measured}")

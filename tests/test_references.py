@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,23 @@ def test_every_page_that_is_named_exists():
     wrong = [f"{name}: {page}" for name, text in texts() for page in named.findall(text)
              if not (ROOT / page).is_file() and not name.startswith("tests/test_ref")]
     assert wrong == []
+
+
+def test_files_that_code_names_exist():
+    """In docstrings and comments; tests name files that they make."""
+    named = re.compile(r"(?<![\w/.-])((?:node|mobility|topologies|emulation|analysis|cli|tests|docs)/[\w/]*\w\.(?:py|pyi|toml|md|html))\b")
+    wrong = [f"{name}: {file}" for name, text in texts() if name.endswith(".py") and not name.startswith("tests/")
+             for file in named.findall(text) if not (ROOT / file).exists() and "NAME" not in file]
+    assert wrong == []
+
+
+def test_commits_that_pages_name_are_in_the_history():
+    if not (ROOT / ".git").exists() or subprocess.run(["git", "rev-parse", "--is-shallow-repository"], cwd=ROOT, capture_output=True,
+                                                      text=True, check=False).stdout.strip() != "false":
+        pytest.skip("not a clone with its history")
+    named = {(commit, short(page)) for page in PAGES for commit in re.findall(r"\bcommit ([0-9a-f]{7,40})\b", page.read_text(encoding="utf-8"))}
+    wrong = [one for one in sorted(named) if subprocess.run(["git", "merge-base", "--is-ancestor", one[0], "HEAD"], cwd=ROOT, capture_output=True, check=False).returncode]
+    assert named and wrong == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=short)

@@ -29,7 +29,7 @@ class Tables:
         self.wrong = 0  # table entries that were wrong at the end of some run
         self.messages = 0
         self.seconds = 0.0  # of a processor
-        self.codes: set[str] = set()
+        self.other_code = 0  # runs that were made by other code than this
 
     def at(self, panel: str, series: str, x: Swept) -> Point:
         return self.points.get((panel, series, x), NOTHING)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from emulation.studies import draw, page, results, sweep, tables, verdicts
 from emulation.studies.evaluation import Evaluation, Figure, Given
 from emulation.studies.folder import alone
 from emulation.studies.points import Tables
+from emulation.studies.sweep import Report
 from mobility.wholefile import write_whole
 
 MOST_SEEDS = 1000  # a point; all runs are listed before the first
@@ -32,9 +33,9 @@ class Outcome(NamedTuple):
 
 def reproduce(evaluation: Evaluation, out: Path, figures: Iterable[Figure] = (), seeds: int = 30,
               readings: Given | None = None,
-              report: Callable[[int, int], None] = lambda done, of: None) -> Outcome:
+              report: Report = lambda done, of, failed: None) -> Outcome:
     """Figures of an evaluation, all unless given, into `out`. `readings`: parameters of the simulator that are not the
-    evaluation's. `report(done, of)` hears of the runs. Raises AnalysisError, one line."""
+    evaluation's. `report` hears of the runs. Raises AnalysisError, one line."""
     chosen = _chosen(evaluation, figures)
     if not 1 <= seeds <= MOST_SEEDS:
         raise AnalysisError(f"seeds: found {seeds}; give 1 to {MOST_SEEDS}, at least 2 for confidence intervals")
@@ -49,11 +50,11 @@ def reproduce(evaluation: Evaluation, out: Path, figures: Iterable[Figure] = (),
 
 
 def _reproduce(evaluation: Evaluation, out: Path, folder: Path, chosen: tuple[Figure, ...], seeds: int, common: Given,
-               report: Callable[[int, int], None]) -> Outcome:
+               report: Report) -> Outcome:
     panels = evaluation.of(chosen)
     todo, damaged, failed = results.missing(folder, sweep.runs(evaluation, panels, seeds, common))
     if todo:
-        report(0, len(todo))
+        report(0, len(todo), 0)
         sweep.sweep(evaluation, todo, folder, report)
     found = tables.build(evaluation, panels, seeds, common, folder)
     judged = _judged(evaluation, chosen, found)

@@ -1,7 +1,6 @@
 """The runs that the figures of an evaluation need, done side by side (engine.py)."""
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -9,6 +8,8 @@ from analysis.errors import AnalysisError
 from emulation.studies import engine, results, simulators
 from emulation.studies.evaluation import Evaluation, Given, Panel, Series
 from emulation.studies.points import Swept
+
+Report = Callable[[int, int, int], None]  # runs that ended, of how many, failed ones among them
 
 
 def parameters(panel: Panel, series: Series, x: Swept, seed: int, common: Given) -> Given:
@@ -31,16 +32,18 @@ def runs(evaluation: Evaluation, panels: Iterable[Panel], seeds: int, common: Gi
     return list(found.values())
 
 
-def sweep(evaluation: Evaluation, todo: list[Given], folder: Path, report: Callable[[int, int], None]) -> None:
-    """Do these runs, the longest first, so that nothing long is left for the end; `report(done, of)` hears of each that ends.
+def sweep(evaluation: Evaluation, todo: list[Given], folder: Path, report: Report) -> None:
+    """Do these runs, the longest first, so that nothing long is left for the end; `report` hears of each that ends.
     Whatever ends this early keeps what is done. Raises AnalysisError, also when results cannot be written."""
-    ended = itertools.count(1)
+    ended = failed = 0
 
     def keep(given: Given, result: Given) -> None:
+        nonlocal ended, failed
         try:
             results.keep(folder / f"{(key := results.key(given))}.json", result | {"key": key})
         except OSError as error:
             raise AnalysisError(f"{error.filename or folder}: {error.strerror}; finished runs are kept; start again to continue") from None
-        report(next(ended), len(todo))
+        ended, failed = ended + 1, failed + ("failed" in result)
+        report(ended, len(todo), failed)
 
     engine.work(simulators.done, sorted(todo, key=lambda given: (simulators.command(given), -evaluation.expense(given))), keep)

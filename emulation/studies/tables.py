@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from emulation.studies import results, sweep
+from emulation.studies import results, simulators, sweep
 from emulation.studies.evaluation import Evaluation, Given, Panel, Result, Series
 from emulation.studies.points import NOTHING, Point, Swept, Tables
 
@@ -81,7 +81,7 @@ class _Reader:
             tables.wrong += result.get("wrong", 0)
             tables.messages += result.get("link_messages", 0)
             tables.seconds += result.get("cpu", 0.0)
-            tables.codes.add(result.get("code", "unknown"))
+            tables.other_code += result.get("code") != simulators.simulator(simulators.command(given)).code
         return result
 
     def _lacking(self, key: str, given: Given, why: str) -> None:

@@ -142,8 +142,14 @@ def test_a_sweep_is_resumed_and_damage_is_redone(tmp_path):
     assert files[3].stat().st_mtime_ns == kept
     assert sorted((tmp_path / "results").iterdir()) == files
 
+    whole = files[3].read_bytes()
+    results.keep(files[3], results.read(files[3]) | {"code": "older"})
+    assert reproduce(SMALL_ONE, tmp_path, (14,), seeds=2).tables.other_code == 1
+    assert "1 of 8 results were made by other code than this" in found_page(tmp_path)
+    files[3].write_bytes(whole)
+
     more = reproduce(SMALL_ONE, tmp_path, (14,), seeds=3)
-    assert more.done == 4
+    assert more.done == 4 and not more.tables.other_code
     with (tmp_path / "figure-14a.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert {(row["series"], row["rate"]) for row in rows} == {(p, r) for p in ("strawman", "informed") for r in ("3", "6")}
