@@ -130,7 +130,9 @@ class Channel:
         self.timer_at = 0.0
         # receiving
         self.expected = 0
-        self.held: dict[int, Carrier] = {}  # came before `expected`; at most SPAN, a datagram each
+        self.held: dict[int, Carrier] = {}  # came before its turn; at most SPAN, a datagram each
+        self.paused = False  # what comes is held, in its turn or not
+        self.pause_timer: Timer | None = None
         self.unacknowledged = 0  # arrivals that no ACK has told
         self.ack_now = False
         self.ack_timer: Timer | None = None
@@ -246,6 +248,10 @@ class Channel:
         """Take a DATA or FRAGMENT in; yields what is now in order, `expected` moving on before each."""
         ahead = sequence - self.expected
         self.unacknowledged += 1
+        if self.paused:
+            if 0 <= ahead < SPAN:
+                self.held[sequence] = content
+            return  # an ACK at once would have the far end send it again, for what is behind it has come
         if ahead:
             self.ack_now = True  # a repetition: our ACK was lost; or a gap: the far end may fill it at once
             if 0 < ahead < SPAN:
@@ -253,11 +259,21 @@ class Channel:
             return
         self.expected += 1
         yield content
-        while not self.closed and (held := self.held.pop(self.expected, None)) is not None:
-            self.expected += 1
-            yield held
+        yield from self._in_turn()
         if self.held or self.unacknowledged >= ACK_AT:
             self.ack_now = True
+
+    def resumed(self) -> Iterator[Carrier]:
+        """The pause is over: yields what is in order, as `arrived` does."""
+        self.paused = False
+        for content in self._in_turn():
+            self.unacknowledged += 1
+            yield content
+
+    def _in_turn(self) -> Iterator[Carrier]:
+        while not self.closed and not self.paused and (held := self.held.pop(self.expected, None)) is not None:
+            self.expected += 1
+            yield held
 
     def assemble(self, fragment: wire.Fragment) -> bytes | None:
         """Add a piece; the whole message when it is the last. ValueError past wire.MAX_MESSAGE."""
@@ -280,7 +296,8 @@ class Channel:
         self.ack_now = False
         beyond = 0
         for sequence in self.held:
-            beyond |= 1 << sequence - self.expected - 1
+            if sequence > self.expected:
+                beyond |= 1 << sequence - self.expected - 1
         return wire.Ack(self.far, self.link.nonce, self.expected, beyond)
 
     def fail(self) -> None:
@@ -290,10 +307,10 @@ class Channel:
     def end(self) -> None:
         """Likewise, and the memory is given back."""
         self._phase, self.closed = changed(CHANGES, self._phase, Phase.ENDED), True
-        for timer in (self.timer, self.ack_timer):
+        for timer in (self.timer, self.ack_timer, self.pause_timer):
             if timer is not None:
                 timer.cancel()
-        self.timer = self.ack_timer = None
+        self.timer = self.ack_timer = self.pause_timer = None
         self.queue.clear()
         self.flights.clear()
         self._waiting.clear()

@@ -7,6 +7,9 @@ its successor; a message of a nonce that nobody knows is answered by RESET and c
 Everything queued in one instant leaves together at its end: what goes to the same neighbor shares
 datagrams, with the acknowledgements due to it; a message for several neighbors is broadcast where `airtime`
 finds that cheaper. Retransmissions are unicast. The state of one channel is in `channel`.
+
+A neighbor that has had this node tell others more than it may (`allowance`) waits: what follows in its channel is neither
+delivered nor acknowledged for a while, so its own window and queue hold it back.
 """
 from __future__ import annotations
 
@@ -15,9 +18,11 @@ from typing import TypeVar
 
 from node import wire
 from node.airtime import broadcast_is_cheaper
-from node.channel import PIECE, SEQUENCES, SPAN, Channel, Flight, Parcel
+from node.allowance import SPREADING, Allowance
+from node.channel import PIECE, SEQUENCES, SPAN, Carrier, Channel, Flight, Parcel
 from node.event import id_of
 from node.ids import LinkId, NodeId, Peer
+from node.memory import Memory
 from node.seams import HopMessages, LinkNotices, Neighborhood, Radio
 
 # bytes of messages in one datagram; more than 23 of them take two bytes to count
@@ -31,6 +36,8 @@ LOOSE = wire.EVENTS | {wire.Late, wire.PushGossip, wire.SubscriberPull}
 CONTROL_RESERVE = 65536  # bytes of queue that events may not use, over `channel_queue`
 RESETS = 64  # RESETs remembered, and the most in RESET_PAUSE
 RESET_PAUSE = 0.2  # s between two RESETs for the same link
+PRESSING = 16  # messages behind one another that wait for the allowance of their neighbor: a record
+NEIGHBORS = 256  # whose allowances are remembered, over all links that they ever had
 
 Send = tuple[Channel, Flight]  # one transmission to one neighbor
 S = TypeVar("S", Send, tuple[Channel, None])  # or one that is sent once
@@ -55,6 +62,7 @@ class Links:
         self._once: dict[Parcel, list[Channel]] = {}  # to be sent at the end of this instant, and that is all
         self._once_bytes = 0
         self._resets: dict[tuple[NodeId, int], float] = {}
+        self._allowances: Memory[NodeId, Allowance] = Memory(NEIGHBORS)
         self.hop_messages: HopMessages = {
             wire.Data: self._data, wire.Fragment: self._data, wire.Ack: self._ack, wire.Reset: self._reset,
             wire.Once: self._once_received}
@@ -69,6 +77,8 @@ class Links:
         channel = Channel(link, far, self._config)
         channel.progress = progress
         self._links[link] = self._channels[far, link.nonce] = channel
+        if far in self._allowances:
+            self._pause(channel, self._allowances[far])
 
     def close(self, link: LinkId) -> None:
         """End a channel; events not acknowledged are recorded as dropped. Harmless when it is closed."""
@@ -334,7 +344,11 @@ class Links:
         return None
 
     def _arrived(self, channel: Channel, sequence: int, message: wire.Data | wire.Fragment) -> None:
-        for content in channel.arrived(sequence, message):
+        self._take_in(channel, channel.arrived(sequence, message))
+
+    def _take_in(self, channel: Channel, contents: Iterable[Carrier]) -> None:
+        """Deliver what has come and is in order, and acknowledge it soon."""
+        for content in contents:
             inner: wire.Message | None
             if isinstance(content, wire.Data) and not channel.assembling:
                 inner = content.message
@@ -347,6 +361,8 @@ class Links:
                     return
                 if inner is None:
                     continue
+            if type(inner) in SPREADING:
+                self._charge(channel, inner)
             self._notices.link_message(channel.link, inner)
             if channel.closed:
                 return
@@ -356,6 +372,30 @@ class Links:
             # jittered: neighbors that heard one broadcast are often hidden from each other, and would collide
             delay = self._config.ack_delay * self._env.random.uniform(0.5, 1.0)
             channel.ack_timer = self._env.call_later(delay, lambda: self._ack_timer_ran(channel))
+
+    # ---- neighbors that spread too much -----------------------------------------------------------
+    def _charge(self, channel: Channel, message: wire.Message) -> None:
+        """Others are told because of this message; what follows it may have to wait."""
+        allowance = self._allowances.get(channel.far) or Allowance(self._env.now())
+        self._allowances.remember(channel.far, allowance)
+        allowance.charge(message, self._env.now())
+        self._pause(channel, allowance)
+
+    def _pause(self, channel: Channel, allowance: Allowance) -> None:
+        """Let the channel wait, if it has to."""
+        wait = allowance.wait(self._env.now())
+        if wait and not channel.paused:
+            channel.paused = True
+            channel.pause_timer = self._env.call_later(wait, lambda: self._resume(channel, allowance))
+
+    def _resume(self, channel: Channel, allowance: Allowance) -> None:
+        channel.pause_timer = None
+        if channel.closed:
+            return
+        if len(channel.held) >= PRESSING and allowance.is_news(self._env.now()):
+            what, limit = allowance.exceeded
+            self._env.record("refused", what=f"{what} from neighbor {channel.far}, a second", limit=int(limit))
+        self._take_in(channel, channel.resumed())
 
     @staticmethod
     def _assemble(channel: Channel, content: wire.Data | wire.Fragment) -> wire.Message | None:

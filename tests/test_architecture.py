@@ -43,7 +43,7 @@ NODE_EDGES = {"node/daemon.py", "node/control.py", "node/client.py", "node/roami
 # node/broker.py and node/roaming/device.py. See node/seams.py.
 PARTS = ("clients", "courier", "links", "neighbors", "relay", "trees/", "routing/", "reconcile/", "recovery/", "roaming/")
 CORES = {"node/broker.py", "node/roaming/device.py", "node/roaming/client.py"}
-NOUNS = {"node", "node.airtime", "node.beacon", "node.bucket", "node.channel", "node.config", "node.environment", "node.event",
+NOUNS = {"node", "node.airtime", "node.allowance", "node.beacon", "node.bucket", "node.channel", "node.config", "node.environment", "node.event",
          "node.filters", "node.ids", "node.memory", "node.neighbor", "node.parts", "node.reconcile", "node.recovery",
          "node.rhythm", "node.routes", "node.routing.duplicates", "node.routing.table", "node.seams", "node.state",
          "node.trees", "node.window", "node.wire"}

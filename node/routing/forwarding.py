@@ -239,7 +239,7 @@ class SubscriptionForwarding(Strategy):
         if link not in self.links:
             self._station.dropped("dead_link")
             return
-        since = None if ago is None else self._env.now() - ago * AGO
+        since = None if ago is None or not self._window else self._env.now() - min(ago * AGO, self._window)  # nobody has more
         filters = [wanted for wanted in filters
                    if self.enter(link, wanted, since) or link in self.table.hops_of(wanted.hash)]
         self._resync.changed(link)

@@ -31,9 +31,9 @@ MUTANTS = [
     _in("channel", "unacknowledged is acknowledged", "return next(iter(self.flights), self.next_sequence)", "return self.next_sequence",
         "whatever was sent counts as come"),
     # ---- what comes
-    _in("channel", "span off by one", "if 0 < ahead < SPAN:", "if 0 < ahead <= SPAN:", "one more is held than an ACK can name"),
+    _in("channel", "span off by one", "            if 0 < ahead < SPAN:", "            if 0 < ahead <= SPAN:", "one more is held than an ACK can name"),
     _in("channel", "what is old is held", "if 0 < ahead < SPAN:", "if ahead < SPAN:", "a repetition is kept for ever"),
-    _in("channel", "nothing held", "self.held[sequence] = content", "pass", "what comes out of order is thrown away"),
+    _in("channel", "nothing held", "if 0 < ahead < SPAN:\n                self.held[sequence] = content", "if 0 < ahead < SPAN:\n                pass", "what comes out of order is thrown away"),
     _in("channel", "a repetition acknowledged later", "self.ack_now = True  # a repetition", "self.ack_now = ahead > 0  # a repetition",
         "a repetition is acknowledged with the next ACK",
         "0.1 s later at most, well within the far end's timeout: harmless by design"),
@@ -64,4 +64,16 @@ MUTANTS = [
         "Channel.arrived looks before each whether it is closed"),
     _in("links", "failed twice", "if channel.closed:\n            return\n        channel.fail()", "channel.fail()", "a channel fails more than once"),
     _in("links", "pending is dead", "if self._notices.link_pending(link):", "if False:", "a link about to open is reset"),
+    # ---- neighbors that never stop
+    _in("links", "no allowance", "if type(inner) in SPREADING:", "if False:", "a neighbor may have others told without end"),
+    _in("links", "an allowance a link", "if far in self._allowances:", "if False:", "a new link brings a new allowance"),
+    _in("links", "a new allowance each time", "self._allowances.get(channel.far) or Allowance(self._env.now())", "Allowance(self._env.now())",
+        "what was said before does not count"),
+    _in("links", "a pause for ever", "self._take_in(channel, channel.resumed())", "pass", "who had to wait is never heard again"),
+    _in("links", "slowed in silence", "if len(channel.held) >= PRESSING and", "if False and", "nobody learns of a neighbor that never stops"),
+    _in("channel", "no pause", "if self.paused:\n", "if False:\n", "what comes in its turn is delivered all the same"),
+    _in("channel", "what waits is lost", "if 0 <= ahead < SPAN:", "if False:", "what comes while a channel waits is thrown away",
+        "the far end sends it again: nothing is lost, it only takes more datagrams"),
+    _in("channel", "all at once after a pause", "and not self.paused and (held", "and (held", "after the first pause all that waits is delivered"),
+    _in("channel", "a bit too far", "if sequence > self.expected:\n                beyond", "if True:\n                beyond", "what waits in its turn cannot be acknowledged"),
 ]

@@ -73,6 +73,8 @@ MUTANTS = [
         "self.more_wanted(only, self.links[only], key, wanted)", "the first subscriber's link is asked for nothing"),
     _in("forwarding", "since not grown", "min(max(math.ceil((self._env.now() - since) / AGO), 0), LONGEST_AGO)",
         "min(max(int((self._env.now() - since) / AGO) // 2, 0), LONGEST_AGO)", "what is passed on asks for less than what came"),
+    _in("forwarding", "asked for any time", "self._env.now() - min(ago * AGO, self._window)", "self._env.now() - ago * AGO",
+        "a neighbor has all others asked for what nobody keeps"),
     _in("forwarding", "told ones not asked", "if since is not None:\n            self._ask(hop, key, wanted, since)", "if False:\n            pass",
         "where the filter was told already nobody is asked"),
     _in("forwarding", "held ones not asked for", "if since is None and held.get(link):", "if False:",
