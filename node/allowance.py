@@ -14,7 +14,7 @@ import math
 from node import wire
 from node.bucket import Bucket
 
-FILTERS, FILTERS_A_SECOND = 2048, 32.0  # messages that change tables: at once, and on and on
+FILTERS, FILTERS_A_SECOND = 4096, 64.0  # messages that change tables: at once, and on and on; a device has half of it
 PASSED_ON, PASSED_ON_A_SECOND = 64, 16.0  # messages that go on as they are, likewise
 FILTERS_A_MESSAGE = 64  # a larger one counts as several
 PAUSE = 60.0  # s between two records about one neighbor
