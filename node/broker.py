@@ -69,7 +69,7 @@ class Broker:
             Surroundings(self.station, self.links, self.tree, self, table, seen, self.recovery))
         self.reconciler = self._reconciler()
         self.clients = Clients(self.station, self.routing)
-        self.sessions = Sessions(self.station, self.neighbors, self.links, self.routing)
+        self.sessions = Sessions(self.station, self.neighbors, self.links, self.routing, self.tree)
         self._hop = {**self.neighbors.hop_messages, **self.links.hop_messages, **self.relay.hop_messages,
                      **self.tree.hop_messages, **self.routing.hop_messages, **self.sessions.hop_messages}
         self._link = {**self.routing.link_messages, **self.tree.link_messages, **self.reconciler.link_messages,

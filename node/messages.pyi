@@ -464,6 +464,7 @@ class _Attach(NamedTuple):
     turn: int  # grows by one an attachment of (device, epoch)
     key: bytes  # chosen at the first attachment; who does not know it is another device
     holders: tuple[tuple[NodeId, int, int], ...]  # brokers that may hold events for the device, earliest first: id, session, serial of the last event that it had from it
+    paths: tuple[tuple[NodeId, ...], ...]  # of each of these, the path that it told last; empty: none
 
 class Attach(_Attach, Message):
     """A device, which is no broker, wants this broker to serve it: moveIn begins. Repeated until ATTACHED comes."""
@@ -472,6 +473,7 @@ class _Attached(NamedTuple):
     nonce: int  # of the ATTACH
     session: int  # names what this broker holds for the device; 0 when it is refused
     refused: str  # empty: the channel is open; else why not: identity, full, moved, too_often
+    path: tuple[NodeId, ...]  # the broker, its parent in the tree and so on: how the next broker finds it
 
 class Attached(_Attached, Message):
     """The answer to ATTACH."""
@@ -484,6 +486,7 @@ class Alive(_Alive, Message):
 
 class _Served(NamedTuple):
     nonce: int  # of the channel
+    path: tuple[NodeId, ...]  # as in ATTACHED
 
 class Served(_Served, Message):
     """The answer to ALIVE: the channel is open here."""
@@ -554,14 +557,15 @@ class _Stop(NamedTuple):
     holders: tuple[tuple[NodeId, int, int], ...]  # of the ATTACH
     proof: bytes  # BLAKE2s of the fields before under the device's key, new broker included
     route: tuple[NodeId, ...]  # brokers so far, the new one first
+    way: tuple[NodeId, ...]  # the path in the tree from the new broker to a former one; empty: to all of the tree
 
 class Stop(_Stop, Message):
-    """A device has moved in: through the whole tree, behind the subscriptions that it brought. Its former brokers hold no subscriptions for it any more and hand over what they have."""
+    """A device has moved in: along the tree to a former broker, or through all of it, behind the subscriptions that it brought. Its former brokers hold no subscriptions for it any more and hand over what they have."""
 
 class _Handed(NamedTuple):
     device: NodeId  # the device
     request: int  # of the STOP
-    status: str  # events; unknown: it holds nothing for the device; refused: the device is another one here
+    status: str  # events; unknown: it holds nothing for the device; refused: the device is another one here; astray: the way of the STOP goes no further
     serial: int  # place of the first of these events in what it holds
     last: bool  # nothing comes behind these
     events: tuple[Message, ...]  # EVENT or LATE each

@@ -16,6 +16,15 @@ def place(route: Route, me: NodeId, sender: NodeId) -> int:
     return at if at and route[at - 1] == sender and len(set(route)) == len(route) else 0
 
 
+def between(near: Route, far: Route) -> Route:
+    """The path in a tree from one node to another, both included, by their paths towards its root, themselves first; empty
+    where these do not meet."""
+    up = next((at for at, node in enumerate(near) if node in far), None)
+    if up is None:
+        return ()
+    return (*near[:up], *reversed(far[:far.index(near[up]) + 1]))
+
+
 def has_come(route: Route, me: NodeId, sender: NodeId) -> bool:
     """Whether a message can have come by this route, to which each node has added itself: `sender` at last, nobody twice,
     and this node not yet."""

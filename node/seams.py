@@ -110,6 +110,12 @@ class Rooted(Protocol):
     def status(self) -> TreeStatus: ...
 
 
+class Placed(Protocol):
+    @property
+    def root_path(self) -> Route:
+        """This node, its parent in the tree and so on, as far as is known."""
+
+
 class Router(Protocol):
     """The routing, as clients see it; `client` names a local client or a device's session."""
 

@@ -23,6 +23,7 @@ from node.links import Links
 from node.roaming.beacons import Beacons
 from node.roaming.question import Question
 from node.roaming.uplink import Uplink
+from node.routes import Route
 from node.seams import HopMessages
 from node.state import Changes, State, changed
 from node.station import Decode, Station
@@ -54,12 +55,13 @@ CHANGES: Changes[Phase] = {
 class Holding:
     """A broker that may hold events for this device."""
 
-    __slots__ = ("broker", "had", "session")
+    __slots__ = ("broker", "had", "path", "session")
 
     def __init__(self, broker: NodeId, session: int) -> None:
         self.broker = broker
         self.session = session
         self.had = 0  # serial of the last event had
+        self.path: Route = ()  # towards the root of the brokers' tree, as it told last
 
 
 class Attachment:
@@ -116,7 +118,7 @@ class Device:
         self._hop: HopMessages = {
             **self.links.hop_messages, wire.Hello: self._beacons.hello, wire.News: self._beacons.short,
             wire.Beat: self._beacons.short, wire.Attached: self._attached,
-            wire.MovedOut: self._moved_out, wire.Served: self._question.answered}
+            wire.MovedOut: self._moved_out, wire.Served: self._served}
         self._link: dict[type[wire.Message], Callable[[Attachment, Any], None]] = {
             wire.Ready: self._ready, wire.Settled: self._settled, wire.HandOut: self._handed_out}
 
@@ -267,7 +269,8 @@ class Device:
         wait = ASK_WAITS[at.tries] * self.env.random.uniform(0.85, 1.15)
         at.tries += 1
         holders = tuple((one.broker, one.session, one.had) for one in self._holders)
-        self.station.unicast(at.broker.node, wire.Attach(at.nonce, at.turn, self._key, holders))
+        paths = tuple(one.path for one in self._holders)
+        self.station.unicast(at.broker.node, wire.Attach(at.nonce, at.turn, self._key, holders, paths))
         self.env.call_later(wait, lambda: self._ask_again(at))
 
     def _attached(self, sender: Peer, message: wire.Attached) -> None:
@@ -282,6 +285,7 @@ class Device:
         self._beacons.serves(sender.node)
         name_of = sender.node, message.session
         at.holding = next((one for one in self._holders if (one.broker, one.session) == name_of), Holding(*name_of))
+        at.holding.path = message.path
         others = [one for one in self._holders if one is not at.holding]
         self._holders = [*others, at.holding][-HOLDERS:]
         at.enter(Phase.ATTACHED)
@@ -292,6 +296,12 @@ class Device:
         self.env.record("moved_in", broker=sender.node, turn=at.turn, holders=[one.broker for one in others],
                         away=away)
         self.uplink.open(at.link)
+
+    def _served(self, sender: Peer, message: wire.Served) -> None:
+        at = self._at
+        if at is not None and at.is_open and (sender, message.nonce) == (at.broker, at.nonce):
+            at.holding.path = message.path
+        self._question.answered(sender, message)
 
     def _ready(self, at: Attachment, message: wire.Ready) -> None:
         if at.phase is Phase.ATTACHED:

@@ -2,8 +2,10 @@
 
 cugola-murphy-picco-mobile-environment, section 4 (JEDI's moveIn): "B2 re-propagates the subscriptions, buffers what
 they bring, asks B1 to stop buffering, to remove the subscriptions and to forward the buffered messages". STOP goes
-through the whole tree in its channels, behind the subscriptions that it fences; so do the answers, back along the
-route that it took. What follows from that for order and loss is in docs/roaming.md.
+along the tree in its channels, behind the subscriptions that it fences; so do the answers, back along the route that it
+took. What follows from that for order and loss is in docs/roaming.md. The way to a former broker follows from where both
+are in the tree; the device was told so by the one and tells the other. STOP goes through the whole tree where that is not
+known, has changed, or nothing has come back.
 
 A former broker keeps what it holds until the new one has all of it (FETCH behind the last), so a device that
 moves on in the midst of it finds everything at one of the two. Both ends of every step are repeated by the new
@@ -21,13 +23,14 @@ from node.ids import LinkId, NodeId, Peer
 from node.memory import Memory, Once
 from node.roaming import proofs
 from node.roaming.session import Session
-from node.routes import has_come, place
-from node.seams import DeviceChannels, FencedRouter, Host, LinkMessages
+from node.routes import Route, between, has_come, place
+from node.seams import DeviceChannels, FencedRouter, Host, LinkMessages, Placed
 
 PART_BYTES, PART_EVENTS = 16384, 64  # of events in one HANDED; a larger event goes alone
 LONGEST_ROUTE = 64  # brokers, schema/messages.toml
 REMEMBERED = 1024  # STOPs that came before
-STOPS, STOPS_A_SECOND = 64, 16.0  # that a broker passes on: at once, and on and on
+STOPS, STOPS_A_SECOND = 64, 16.0  # that a broker takes from one neighbor: at once, and on and on
+NEIGHBORS = 256
 STOPPED = 256  # devices for which events are held that the new broker has not taken
 AGAIN_LAST = 16.0  # s between two STOPs of one handoff, at most
 
@@ -53,6 +56,7 @@ class Handoff:
         self.began = now
         self.holders = {node: Holder(node, held) for node, held, _ in session.holders}
         self.requests: dict[int, None] = {}  # numbers of the STOPs so far
+        self.asked_all = False  # a STOP went through the whole tree
         self.pause = pause  # s until the next
 
     @property
@@ -85,18 +89,20 @@ class Owner(Protocol):
 class Handoffs:
     """All handoffs of a broker, on either side."""
 
-    def __init__(self, station: Host, channels: DeviceChannels, routing: FencedRouter, sessions: Owner) -> None:
+    def __init__(self, station: Host, channels: DeviceChannels, routing: FencedRouter, tree: Placed,
+                 sessions: Owner) -> None:
         self._station = station
         self._env, self._config = station.env, station.config
         self._channels = channels
         self._routing = routing
+        self._tree = tree
         self._sessions = sessions
         self._me = station.me.node
         self._open: dict[NodeId, Handoff] = {}
         self._stopped: Memory[NodeId, Stopped] = Memory(STOPPED)
         self._came: Once[tuple[int, ...]] = Once(REMEMBERED)
         self._request: int | None = None  # of the latest STOP; drawn at the first, or all that is drawn would be another
-        self._passes = Bucket(STOPS, STOPS_A_SECOND, 0.0)
+        self._passes: Memory[NodeId, Bucket] = Memory(NEIGHBORS)  # of STOPs, by the tree neighbor that brings them
         self.link_messages: LinkMessages = {
             wire.Stop: self._stop, wire.Handed: self._handed, wire.Fetch: self._fetch}
 
@@ -120,6 +126,14 @@ class Handoffs:
         self._open.pop(session.device, None)
 
     def _ask(self, handoff: Handoff) -> None:
+        """Now, and again after a while."""
+        self._stop_others(handoff)
+        if handoff.holders:
+            self._env.call_later(handoff.pause, lambda: self._again(handoff))
+            handoff.pause = min(2 * handoff.pause, AGAIN_LAST)
+
+    def _stop_others(self, handoff: Handoff) -> None:
+        """STOP: along the tree to each former broker the first time, if all are known; else to everybody."""
         session = handoff.session
         if self._request is None:
             self._request = self._env.random.getrandbits(32)
@@ -127,11 +141,29 @@ class Handoffs:
         handoff.requests[self._request] = None
         proof = proofs.of_stop(session.key, session.device, session.epoch, session.turn, self._request,
                                session.holders, self._me)
-        self._channels.send(self._routing.told_links(), wire.Stop(
-            session.device, session.epoch, session.turn, self._request, session.holders, proof, (self._me,)))
-        if handoff.holders:
-            self._env.call_later(handoff.pause, lambda: self._again(handoff))
-            handoff.pause = min(2 * handoff.pause, AGAIN_LAST)
+        message = wire.Stop(session.device, session.epoch, session.turn, self._request, session.holders, proof, (self._me,), ())
+        ways = [] if len(handoff.requests) > 1 else self._ways(session)
+        if not ways:
+            handoff.asked_all = True
+            self._channels.send(self._routing.told_links(), message)
+        for way in ways:
+            self._send_on(message._replace(way=way), 0)
+
+    def _ways(self, session: Session) -> list[Route]:
+        """To each former broker along the tree; none where one of them is not known."""
+        ways = [between(self._tree.root_path, session.paths.get(node, ())) for node in dict.fromkeys(one[0] for one in session.holders)]
+        return ways if all(1 < len(way) <= LONGEST_ROUTE and self._next(way[1]) is not None for way in ways) else []
+
+    def _next(self, node: NodeId) -> LinkId | None:
+        """The link to a tree neighbor, if all has been told over it."""
+        return next((link for link in self._routing.told_links() if link.far_end(self._me) == node), None)
+
+    def _send_on(self, message: wire.Stop, at: int) -> bool:
+        """From this broker, at this place of its way, to the next one; False where there is no link to it."""
+        link = self._next(message.way[at + 1])
+        if link is not None:
+            self._channels.send([link], message)
+        return link is not None
 
     def _again(self, handoff: Handoff) -> None:
         """Some holder has not answered wholly: ask again, or give up once it must have dropped everything."""
@@ -155,7 +187,10 @@ class Handoffs:
             self._station.dropped("unasked")
             return
         session, holder = handoff.session, handoff.holders.get(message.route[0])
-        if message.status == "refused":
+        if message.status == "astray":
+            if not handoff.asked_all and handoff.open:
+                self._stop_others(handoff)
+        elif message.status == "refused":
             self._sessions.refuse(session)
         elif holder is None or holder.outcome:
             self._station.dropped("unasked")
@@ -216,23 +251,39 @@ class Handoffs:
                          events=len(holder.events), bytes=holder.bytes, duplicates=duplicates, late=late,
                          asked=len(handoff.requests), seconds=round(self._env.now() - handoff.began, 6))
 
-    # ---- every broker: STOP through the tree ------------------------------------------------------------
+    # ---- every broker: STOP along the tree, or through all of it ---------------------------------------------
     def _stop(self, link: LinkId, message: wire.Stop) -> None:
         route = message.route
         if not has_come(route, self._me, link.far_end(self._me)):
             self._station.dropped("bad_route")
             return
-        question = (message.device, message.epoch, message.turn, message.request, route[0])
+        way, here = message.way, (*route, self._me)
+        if way and way[:len(here)] != here:
+            self._station.dropped("bad_route")
+            return
+        question = (message.device, message.epoch, message.turn, message.request, route[0], *way[-1:])
         if question in self._came:
             return
-        if not self._passes.take(1, self._env.now()):
+        if not self._may_bring(link.far_end(self._me)):
             self._station.dropped("too_often")
             return
         self._came.first_time(question)
+        if way:
+            if way == here:
+                self._asked(message)
+            elif not self._send_on(message._replace(route=here), len(route)):
+                self._answer(message, "astray")
+            return
         if len(route) < LONGEST_ROUTE:
             onward = [other for other in self._routing.told_links() if other != link]
-            self._channels.send(onward, message._replace(route=(*route, self._me)))
+            self._channels.send(onward, message._replace(route=here))
         self._asked(message)
+
+    def _may_bring(self, neighbor: NodeId) -> bool:
+        """Whether this neighbor keeps to the rate of STOPs."""
+        bucket = self._passes.get(neighbor) or Bucket(STOPS, STOPS_A_SECOND, self._env.now())
+        self._passes.remember(neighbor, bucket)
+        return bucket.take(1, self._env.now())
 
     # ---- the former broker --------------------------------------------------------------------------
     def _asked(self, message: wire.Stop) -> None:
@@ -364,7 +415,7 @@ class Handoffs:
     def _pass_on(self, message: wire.Handed | wire.Fetch, at: int) -> None:
         """To the next of the route, if there is a link with room; else it is lost, and asked for again."""
         onward = message.route[at + 1] if at + 1 < len(message.route) else None
-        link = next((link for link in self._routing.told_links() if link.far_end(self._me) == onward), None)
+        link = None if onward is None else self._next(onward)
         if link is None or not self._channels.has_room(link):
             self._station.dropped("not_relayed")
         else:

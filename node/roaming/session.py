@@ -15,6 +15,7 @@ from node.filters import Filter
 from node.ids import Epoch, EventId, LinkId, NodeId
 from node.memory import Memory
 from node.roaming.buffer import Buffer
+from node.routes import Route
 from node.seams import DeviceChannels, Host
 from node.state import Changes, State, changed
 
@@ -53,6 +54,7 @@ class Session:
         self.turn = 0
         self.nonce = 0
         self.holders: tuple[tuple[NodeId, int, int], ...] = ()  # of the latest ATTACH, but for this broker itself
+        self.paths: dict[NodeId, Route] = {}  # of these, towards the root of the tree, as the device heard last
         self.link: LinkId | None = None
         self.heard_at = self.attached_at = self.away_since = self._env.now()  # s
         self.resumed = False  # this attachment continues what was held here

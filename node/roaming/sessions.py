@@ -16,9 +16,11 @@ from node.memory import Memory
 from node.roaming.handoff import Handoffs
 from node.roaming.question import ALIVE_BEACONS
 from node.roaming.session import CHANGES_A_SECOND, Phase, Session
-from node.seams import DeviceChannels, FencedRouter, HopMessages, LinkMessages, Neighborhood, Radio
+from node.routes import Route
+from node.seams import DeviceChannels, FencedRouter, HopMessages, LinkMessages, Neighborhood, Placed, Radio
 
 MAX_SESSIONS = 256
+PATH = 16  # brokers of a path that a device is told (schema/messages.toml)
 SILENT_ALIVES = 3.25  # ALIVEs missed, and jitter, until a device is away
 ATTACH_PAUSE = 0.1  # s between two attachments of a device
 BARRED = 10.0  # s that an impostor's or a flood's author is refused
@@ -27,20 +29,22 @@ BARRED = 10.0  # s that an impostor's or a flood's author is refused
 class Sessions:
     """All sessions of a broker."""
 
-    def __init__(self, station: Radio, neighbors: Neighborhood, channels: DeviceChannels, routing: FencedRouter) -> None:
+    def __init__(self, station: Radio, neighbors: Neighborhood, channels: DeviceChannels, routing: FencedRouter,
+                 tree: Placed) -> None:
         self._station = station
         self._env, self._config = station.env, station.config
         self._me = station.me.node
         self._neighbors = neighbors
         self._channels = channels
         self._routing = routing
+        self._tree = tree
         self.of: dict[NodeId, Session] = {}
         self.links: dict[LinkId, Session] = {}
         self.hops: dict[str, Session] = {}
         self._barred: Memory[NodeId, float] = Memory(MAX_SESSIONS)  # device -> until when
         self._full_recorded = -math.inf
         self._sweeping = False
-        self.handoffs = Handoffs(station, channels, routing, self)
+        self.handoffs = Handoffs(station, channels, routing, tree, self)
         self.hop_messages: HopMessages = {
             wire.Attach: self._attach, wire.Alive: self._alive, wire.MoveOut: self._move_out}
         self.device_messages: LinkMessages = {
@@ -64,12 +68,12 @@ class Sessions:
         session = self.of.get(device)
         if session is not None and (session.epoch, session.turn, session.nonce) == (
                 sender.epoch, message.turn, message.nonce) and session.link is not None:
-            self._station.unicast(device, wire.Attached(message.nonce, session.id, ""))  # our answer was lost
+            self._station.unicast(device, wire.Attached(message.nonce, session.id, "", self._path()))  # our answer was lost
             return
         refused = self._refusal(sender, message, session)
         if refused:
             self._station.dropped(f"attach_{refused}")
-            self._station.unicast(device, wire.Attached(message.nonce, 0, refused))
+            self._station.unicast(device, wire.Attached(message.nonce, 0, refused, ()))
             return
         if session is not None and sender.epoch > session.epoch:
             self.end(session, "restarted")
@@ -120,6 +124,7 @@ class Sessions:
         me = self._me
         session.turn, session.nonce = message.turn, message.nonce
         session.holders = tuple(one for one in message.holders if one[0] != me)
+        session.paths = {one[0]: path for one, path in zip(message.holders, message.paths)}
         session.heard_at = session.attached_at = self._env.now()
         session.enter(Phase.TELLING)
         session.told = set()
@@ -128,13 +133,17 @@ class Sessions:
         self._channels.open(session.link, session.acknowledged)
         self._env.record("session_opened", device=session.device, epoch=session.epoch, turn=session.turn,
                          resumed=session.resumed, holders=[node for node, _, _ in session.holders])
-        self._station.unicast(session.device, wire.Attached(message.nonce, session.id, ""))
+        self._station.unicast(session.device, wire.Attached(message.nonce, session.id, "", self._path()))
         for node, held, _ in message.holders:
             if node == me and held != session.id:
                 self._channels.send([session.link], wire.Settled(node, held))
         if not self._sweeping:
             self._sweeping = True
             self._env.call_later(self._config.hello_interval, self._sweep)
+
+    def _path(self) -> Route:
+        """Where this broker is in the tree, for the device to tell its next broker."""
+        return self._tree.root_path[:PATH]
 
     def _move_in(self, link: LinkId, message: wire.MoveIn) -> None:
         """All filters have been told, and the routing has told them on: now the former brokers may stop."""
@@ -212,7 +221,7 @@ class Sessions:
             self._station.unicast(sender.node, wire.Reset(message.nonce))
         else:
             session.heard_at = self._env.now()
-            self._station.unicast(sender.node, wire.Served(message.nonce))
+            self._station.unicast(sender.node, wire.Served(message.nonce, self._path()))
 
     def _move_out(self, sender: Peer, message: wire.MoveOut) -> None:
         session = self.of.get(sender.node)

@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 from node import wire
 from node.ids import LinkId, Peer
+from node.routes import Route
 from node.seams import Channels, HopMessages, LinkMessages, Neighborhood, OneHop, Radio, TreeNotices
 from node.seams import TreeStatus as TreeStatus
 
@@ -33,6 +34,10 @@ class Tree(Protocol):
     hop_messages: HopMessages  # by themselves
     relayed_messages: HopMessages  # brought by node/relay.py
     link_messages: LinkMessages
+
+    @property
+    def root_path(self) -> Route:
+        """This node, its parent and so on, as far as is known."""
 
     def start(self) -> None: ...
     def status(self) -> TreeStatus: ...

@@ -10,6 +10,7 @@ class NoTree(Still):
     def __init__(self, around: Surroundings) -> None:
         super().__init__()
         self._me = around.station.me.node
+        self.root_path = (self._me,)
 
     def status(self) -> TreeStatus:
         return TreeStatus(self._me, 0, None, False)

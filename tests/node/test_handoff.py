@@ -494,7 +494,7 @@ def test_a_device_that_leaves_is_not_attached_again_by_an_answer_that_was_late()
     device = world.sim.brokers[DEVICE]
     at = device._at
     device.move_out()
-    device._hop[wire.Attached](at.broker, wire.Attached(at.nonce, at.holding.session, ""))
+    device._hop[wire.Attached](at.broker, wire.Attached(at.nonce, at.holding.session, "", ()))
     assert device.broker is None and len(world.kinds("moved_in")) == 1
     world.run(2.0)
     assert device.broker is None and device._at is None

@@ -47,7 +47,7 @@ class Liar:
     def attach(self, turn: int = 1, holders=(), filters=(), nonce: int = 77) -> str | None:
         """Why it is refused; None if it hears no answer, as when it says that it is another."""
         self.nonce, self.sequence = nonce, 0
-        self.say(wire.Attach(nonce, turn, self.key, tuple(holders)))
+        self.say(wire.Attach(nonce, turn, self.key, tuple(holders), ()))
         answers = [m for m in self.heard if type(m) is wire.Attached and m.nonce == nonce]
         if not answers or not answers[-1].refused:
             if filters:
@@ -146,7 +146,7 @@ def test_only_its_broker_answers_a_device():
     world.sim.medium._certain = False
     world.sim.medium._link_loss[DEVICE, 0] = 1.0
     for _ in range(50):
-        liar.say(wire.Served(nonce))
+        liar.say(wire.Served(nonce, ()))
     assert one(world, "moved_out")["reason"] == "unanswered"
 
 
@@ -249,7 +249,7 @@ def test_an_old_turn_and_a_hasty_one_are_refused():
     world, liar = liar_world()
     assert liar.attach(turn=5) == ""
     assert liar.attach(turn=4, nonce=1) == "moved"
-    liar.say(wire.Attach(2, 6, liar.key, ()), wire.Attach(3, 7, liar.key, ()))
+    liar.say(wire.Attach(2, 6, liar.key, (), ()), wire.Attach(3, 7, liar.key, (), ()))
     assert world.drops()["attach_too_often"] == 1 and world.drops()["attach_moved"] == 1
 
 
@@ -329,7 +329,7 @@ def test_stops_with_a_loop_or_by_the_hundred_go_nowhere():
     link = LinkId(*next(one for one in broker.routing.links if one.far_end(1) == 0))
 
     def stop(request: int, route) -> wire.Stop:
-        return wire.Stop(5, 1, 1, request, (), b"p" * 16, route)
+        return wire.Stop(5, 1, 1, request, (), b"p" * 16, route, ())
 
     for route in ((), (1,), (2,), (2, 1, 0), (2, 2, 0), (0, 2)):
         broker.link_message(link, stop(1, route))
@@ -346,7 +346,7 @@ def test_what_belongs_to_brokers_is_not_taken_from_a_device():
     world, liar = liar_world()
     liar.attach()
     for message in (wire.Sub((parse("n = 1"),), None), wire.Leader(5, 1, 1, 0, False, (5,)), forged(),
-                    wire.Stop(5, 1, 9, 1, (), b"p" * 16, (5,)), handed(world, 1, 1)):
+                    wire.Stop(5, 1, 9, 1, (), b"p" * 16, (5,), ()), handed(world, 1, 1)):
         liar.tell(message)
     assert world.drops()["misplaced"] == 5 and not len(world.sim.brokers[0].routing.table)
 
@@ -360,5 +360,5 @@ def test_where_no_device_comes_nothing_is_drawn_for_one():
     """Or runs of a seed would differ from those of a node that knew no devices."""
     station = SimpleNamespace(me=Peer(0, 1), config=NodeConfig(), env=SimpleNamespace(random=Random(1)))
     before = station.env.random.getstate()
-    sessions.Sessions(station, None, None, None)
+    sessions.Sessions(station, None, None, None, None)
     assert station.env.random.getstate() == before
