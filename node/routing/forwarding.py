@@ -16,13 +16,14 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 
 from node import wire
-from node.event import AnyEvent, id_of
+from node.event import AnyEvent
 from node.filters import Filter, covers
 from node.ids import LinkId, NodeId
 from node.memory import Once
 from node.reconcile import Everything
 from node.routing.holding import Holding
 from node.routing.recent import Recent
+from node.routing.replay import Replay
 from node.routing.resync import Resync
 from node.routing.strategy import Strategy, Surroundings
 from node.routing.table import MAX_FILTERS_PER_LINK, FilterHash, Hop, digest_of, parts
@@ -48,8 +49,11 @@ class SubscriptionForwarding(Strategy):
         self._window = around.station.config.replay_window
         self._begun = -math.inf  # s; nothing was missed before
         self._repairs: Once[LinkId] = Once(MAX_REPAIRS)  # links that take the place of a lost one
+        self._replay: Replay | None = None
         if self._window:
             self._recent = Recent(self._window)
+            self._replay = Replay(self._env, around.channels, self._recent,
+                                  lambda link, one: self._forward(one.event, None, [link], one.born))
         self.unsent: dict[LinkId, Told] = {}  # what `flush` sends
         self._rider: LinkId | None = None
         self._ridden: set[LinkId] = set()
@@ -97,6 +101,8 @@ class SubscriptionForwarding(Strategy):
         self.holding.forget(link)
         self.unsent.pop(link, None)
         self._resync.forget(link)
+        if self._replay is not None:
+            self._replay.forget(link)
         filters = dict(self.table.filters_of(link))
         if keep:
             self.holding.keep(link, filters)
@@ -248,13 +254,8 @@ class SubscriptionForwarding(Strategy):
 
     def replay(self, link: LinkId, entered: Collection[Filter], since: float | None) -> None:
         """Send over the link what it has come to want and may have missed."""
-        if self._recent is None or since is None or not entered:
-            return
-        missed, left = self._recent.missed(link, entered, since)
-        if missed:
-            self._env.record("replayed", link=str(link), events=[str(id_of(one.event)) for one in missed], left=left)
-        for one in missed:
-            self._forward(one.event, None, [link], one.born)
+        if self._replay is not None and since is not None and entered:
+            self._replay.begin(link, entered, since)
 
     def _unsub_received(self, link: LinkId, message: wire.Unsub) -> None:
         if link not in self.links:

@@ -18,19 +18,19 @@ from node.filters import Filter
 from node.ids import LinkId
 
 MOST_BYTES = 262144  # of events remembered, about
-EVENTS, BYTES = 64, 16384  # sent over a link for one message that asks
 
 
 class Passed:
     """An event that came through here."""
 
-    __slots__ = ("arrived", "born", "event", "links", "size")
+    __slots__ = ("arrived", "born", "event", "kept", "links", "size")
 
     def __init__(self, event: AnyEvent, arrived: float, born: float, links: set[LinkId]) -> None:
         self.event = event
         self.arrived, self.born = arrived, born  # s, by this node's clock; born: published, about
         self.links = links  # that it came or went over
         self.size = size_of(event)
+        self.kept = True  # by `Recent`; what waits longer is given up
 
 
 class Recent:
@@ -47,26 +47,25 @@ class Recent:
         one = Passed(event, now, born, {*links} if arrival is None else {arrival, *links})
         self._events.append(one)
         self._bytes += one.size
-        while self._events and (self._bytes > MOST_BYTES or self._events[0].arrived < now - self._window):
-            self._bytes -= self._events.popleft().size
+        self.forget_old(now)
 
-    def missed(self, link: LinkId, filters: Collection[Filter], since: float) -> tuple[list[Passed], int]:
+    def forget_old(self, now: float) -> None:
+        """Keep no more than the window and the memory allow."""
+        while self._events and (self._bytes > MOST_BYTES or self._events[0].arrived < now - self._window):
+            forgotten = self._events.popleft()
+            forgotten.kept = False
+            self._bytes -= forgotten.size
+
+    def missed(self, link: LinkId, filters: Collection[Filter], since: float) -> list[Passed]:
         """What came since then (s), matches any of the filters and has not been at the link's far end as far as is known
-        here, in the order in which it came; and how many more there are than may be sent at once, which are the oldest.
-        What is given out counts as gone over the link."""
+        here, in the order in which it came. What is given out counts as gone over the link."""
         found: list[Passed] = []
-        left, room = 0, BYTES
         for one in reversed(self._events):
             if one.arrived < since:
                 break
             attributes = one.event.attributes
-            if link in one.links or not any(wanted.matches(attributes) for wanted in filters):
-                continue
-            room -= one.size
-            if len(found) >= EVENTS or room < 0 and found:
-                left += 1
-                continue
-            one.links.add(link)
-            found.append(one)
+            if link not in one.links and any(wanted.matches(attributes) for wanted in filters):
+                one.links.add(link)
+                found.append(one)
         found.reverse()
-        return found, left
+        return found

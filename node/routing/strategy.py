@@ -19,7 +19,7 @@ from node.routing.duplicates import SeenEvents
 from node.routing.recent import Recent
 from node.routing.table import FilterHash, SubscriptionTable
 from node.routing.told import Told
-from node.seams import Channels, Delivery, Digest, HopMessages, LinkMessages, Rooted, Sender
+from node.seams import AcknowledgedChannels, Delivery, Digest, HopMessages, LinkMessages, Rooted, Sender
 
 MAX_HOPS = 255  # an event's hop count is a u8
 
@@ -28,7 +28,7 @@ class Surroundings(NamedTuple):
     """What a strategy may call, and what it shares with a recovery: the table and the memory of events."""
 
     station: Sender
-    channels: Channels
+    channels: AcknowledgedChannels
     tree: Rooted
     delivery: Delivery
     table: SubscriptionTable

@@ -8,7 +8,7 @@ from node import wire
 from node.broker import RECONCILERS
 from node.filters import parse
 from node.ids import LinkId
-from node.routing import recent
+from node.routing import recent, replay
 from node.routing.forwarding import REPAIR
 from node.routing.recent import Recent
 from tests.node.radio_world import RadioWorld
@@ -109,24 +109,110 @@ def test_a_repair_asks_for_less_than_a_merge():
     assert (routing.links[LINK].missed_since, routing.links[OTHER].missed_since) == (1000.0 - REPAIR, 940.0)
 
 
-def test_of_more_than_may_be_sent_at_once_the_latest_are_in_the_order_in_which_they_came():
-    memory = Recent(100.0)
-    for number in range(200):
-        memory.passed(event(number), number / 10, number / 10, None, ())
-    missed, left = memory.missed(LINK, [ALL], 5.0)
-    assert [one.event.sequence for one in missed] == list(range(200 - recent.EVENTS, 200)) and left == 200 - recent.EVENTS - 50
-    assert memory.missed(OTHER, [ALL], 19.0)[1] == 0
-    again, left = memory.missed(LINK, [ALL], 5.0)
-    assert not {one.event.sequence for one in again} & {one.event.sequence for one in missed}, "it has gone over the link"
+def late(count, size=0, **config):
+    """Two brokers of a scripted tree that was broken; one has published so many events that the other lacks. World, link."""
+    world = TreeWorld(2, edges=[(0, 1)], **{"replay_window": 10, **config})
+    for core in world.cores:
+        core.attach("c")
+    world.cores[1].clients.subscribe("c", ALL)
+    world.settle()
+    lost = world.cut(0, 1)
+    world.settle()
+    for _ in range(count):
+        world.cores[0].clients.publish("c", {"kind": "a"}, bytes(size))
+    world.cores[0].take_sent()
+    link = world.replace(lost, (0, 0), (1, 1))
+    return world, link
 
 
-def test_bytes_are_bounded_at_once_and_in_memory():
+def until(world, quiet):
+    """Let everything happen but timers, until it is quiet."""
+    while steps := [step for step in world.steps() if step[0] != "timer"]:
+        if quiet(world):
+            return
+        world.happen(*steps[0])
+
+
+def lates(core):
+    return [message.event.sequence for _, _, message in core.take_sent() if type(message) is wire.Late or type(message) is wire.Event]
+
+
+def test_what_is_more_than_goes_at_once_goes_in_portions_each_after_the_one_before_has_come():
+    world, link = late(200)
+    sent = []
+    core = world.cores[0]
+    until(world, lambda world: core.env.of_kind("replayed"))
+    assert [len(record["events"]) for record in core.env.of_kind("replayed")] == [replay.EVENTS]
+    for _ in range(5):  # nobody has acknowledged anything: nothing follows
+        core.timers[-1].run()
+    assert len(core.env.of_kind("replayed")) == 1
+    while True:
+        until(world, lambda world: False)
+        sent += lates(core)
+        if not core.timers:
+            break
+        core.timers[-1].run()
+    assert sent == list(range(1, 201))
+    assert [(len(record["events"]), record["left"]) for record in core.env.of_kind("replayed")] == [(64, 0)] * 3 + [(8, 0)]
+    assert sorted(event.sequence for _, event in world.cores[1].delivered) == sent
+
+
+def test_portions_are_bounded_in_bytes_and_one_event_always_goes():
+    world, link = late(20, size=30000)
+    until(world, lambda world: world.cores[0].env.of_kind("replayed"))
+    assert [len(record["events"]) for record in world.cores[0].env.of_kind("replayed")] == [1]
+    world, link = late(20, size=5000)
+    until(world, lambda world: world.cores[0].env.of_kind("replayed"))
+    assert [len(record["events"]) for record in world.cores[0].env.of_kind("replayed")] == [3]
+
+
+def test_what_the_memory_forgets_before_its_turn_is_given_up_on_record():
+    world, link = late(100)
+    core = world.cores[0]
+    until(world, lambda world: core.env.of_kind("replayed"))
+    core.env.time += 60.0
+    core.timers[-1].run()
+    assert [(len(record["events"]), record["left"]) for record in core.env.of_kind("replayed")] == [(64, 0), (0, 36)]
+    assert not core.timers
+
+
+def test_what_waits_for_a_link_that_closes_is_on_record_and_goes_over_the_next():
+    world, link = late(100)
+    core = world.cores[0]
+    until(world, lambda world: core.env.of_kind("replayed"))
+    lost = world.cut(0, 1)
+    until(world, lambda world: False)
+    assert [(len(record["events"]), record["left"]) for record in core.env.of_kind("replayed")] == [(64, 0), (0, 36)]
+    world.replace(lost, (0, 0), (1, 1))
+    world.settle()
+    assert sorted(event.sequence for _, event in world.cores[1].delivered) == list(range(1, 101))
+
+
+def test_hundreds_of_events_of_a_long_break_all_come_over_radio():
+    world, got = RadioWorld(2), []
+    world.link(0, 1)
+    world.brokers[0].attach("p", lambda event: None)
+    world.brokers[1].attach("s", lambda event: got.append(event.sequence))
+    world.brokers[1].subscribe("s", 'kind = "a"')
+    world.run(12.0)
+    world.unlink(0, 1)
+    world.run(3.0)
+    for _ in range(300):
+        world.brokers[0].publish("p", {"kind": "a"}, bytes(200))
+        world.run(0.01)
+    world.link(0, 1)
+    world.run(10.0)
+    assert got == list(range(1, 301)) and sum(record["left"] for record in world.of_kind("replayed")) == 0
+
+
+def test_the_memory_is_bounded_in_bytes():
     memory = Recent(100.0)
     for number in range(20):
         memory.passed(event(number, size=30000), 0.0, 0.0, None, ())
-    missed, left = memory.missed(LINK, [ALL], 0.0)
-    assert len(missed) == 1 and missed[0].event.sequence == 19
-    assert left == recent.MOST_BYTES // missed[0].size - 1
+    missed = memory.missed(LINK, [ALL], 0.0)
+    assert len(missed) == recent.MOST_BYTES // missed[0].size and missed[-1].event.sequence == 19
+    assert not memory.missed(LINK, [ALL], 0.0), "it has gone over the link"
+    assert len(memory.missed(OTHER, [ALL], 0.0)) == len(missed)
 
 
 @pytest.mark.parametrize("filters", [['kind = "b"'], []])
@@ -135,12 +221,12 @@ def test_only_what_matches_and_has_not_been_there(filters):
     memory.passed(event(1), 0.0, 0.0, LINK, ())
     memory.passed(event(2), 0.0, 0.0, OTHER, [LINK])
     memory.passed(event(3), 0.0, 0.0, None, [OTHER])
-    assert memory.missed(LINK, [parse(text) for text in filters], 0.0) == ([], 0)
-    assert [one.event.sequence for one in memory.missed(LINK, [ALL], 0.0)[0]] == [3]
+    assert memory.missed(LINK, [parse(text) for text in filters], 0.0) == []
+    assert [one.event.sequence for one in memory.missed(LINK, [ALL], 0.0)] == [3]
 
 
 def test_what_is_older_than_the_window_is_forgotten():
     memory = Recent(10.0)
     memory.passed(event(1), 0.0, 0.0, None, ())
     memory.passed(event(2), 11.0, 11.0, None, ())
-    assert [one.event.sequence for one in memory.missed(LINK, [ALL], 0.0)[0]] == [2]
+    assert [one.event.sequence for one in memory.missed(LINK, [ALL], 0.0)] == [2]

@@ -97,6 +97,9 @@ class Core:
     def sent_position(self, link):
         return self.counts.get(link, [0, 0])[0]
 
+    def acknowledged_position(self, link):
+        return sum(core.counts.get(link, [0, 0])[1] for core in self.world.cores if core.me.node == link.far_end(self.me.node))
+
     def received_position(self, link):
         return self.counts.get(link, [0, 0])[1]
 

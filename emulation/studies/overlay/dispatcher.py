@@ -168,6 +168,9 @@ class Dispatcher:
     def received_position(self, link: LinkId) -> int:
         return 0
 
+    def acknowledged_position(self, link: LinkId) -> int:
+        return 0
+
     def status(self) -> TreeStatus:
         raise NotImplementedError("no strategy of the overlay asks where it stands in its tree")
 
