@@ -49,11 +49,16 @@ class Replacement(NamedTuple):
 class Everything:
     """Holds every filter, also those yet to come."""
 
+    def __init__(self, local: bool) -> None:
+        """`local`: also those of local clients."""
+        self.local = local
+
     def __contains__(self, key: FilterHash) -> bool:
         return True
 
 
-EVERYTHING = Everything()
+EVERYTHING = Everything(local=True)
+OTHERS = Everything(local=False)
 
 
 class Links(Protocol):

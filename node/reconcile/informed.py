@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from node.ids import LinkId
 from node.memory import Memory
-from node.reconcile import ANNOUNCED, NEW_ENDS, OLD_ENDS, Path, Replacement, Routing, Surroundings
+from node.reconcile import ANNOUNCED, NEW_ENDS, OLD_ENDS, OTHERS, Path, Replacement, Routing, Surroundings
 from node.reconcile.flush import Flush
 from node.reconcile.new_end import NewEnd
 from node.reconcile.old_end import OldEnd
@@ -55,7 +55,7 @@ class Informed:
             self._routing.add_link(link)
             return
         rid, path = replacement
-        self.new_end.wait(link, replacement, self._config.activate_wait)
+        self.new_end.wait(link, replacement, self._config.activate_wait, OTHERS)
         if path is None:
             self.new_end.activate(link, (), "no_path")
         elif self._me in rid[:2]:

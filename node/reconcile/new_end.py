@@ -1,11 +1,12 @@
-"""The end of a new link: the link is told nothing until ACTIVATE comes, and not all until T_s expires.
+"""The end of a new link: the link is told nothing of others until ACTIVATE comes, and not all until T_s expires.
 
 cugola-frey-murphy-picco-dynamic-topology, section IV-B. On ACTIVATE(rId, P) the new end [3] starts T_s, [4] tells the
 new link every filter that is local or not in P (the others are its taggedSubs) and [5] sends FLUSH(rId) behind. [7]
 When T_s expires, every tagged filter that is still in the table is told.
 
 The paper's link is not there before ACTIVATE. Ours is, and may carry what the far end tells already; until
-ACTIVATE it is told nothing. Over radio ACTIVATE may never come: when the wait is over, the new end goes on with an
+ACTIVATE it is told no filters but those of local clients, which are in no P (and with a path not even these, for REC may
+move them). Over radio ACTIVATE may never come: when the wait is over, the new end goes on with an
 empty P.
 """
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import NamedTuple
 from node import wire
 from node.environment import Timer
 from node.ids import LinkId
-from node.reconcile import EVERYTHING, Path, Replacement, Routing, Surroundings
+from node.reconcile import EVERYTHING, Everything, Path, Replacement, Routing, Surroundings
 from node.reconcile.flush import Flush
 from node.reconcile.words import Words
 from node.routing.table import FilterHash
@@ -49,12 +50,12 @@ class NewEnd:
         return link in self._waiting
 
     # ---- until ACTIVATE ---------------------------------------------------------------------------
-    def wait(self, link: LinkId, replacement: Replacement, wait: float) -> None:
-        """Tell the new link nothing until ACTIVATE comes, or the wait is over."""
+    def wait(self, link: LinkId, replacement: Replacement, wait: float, held: Everything = EVERYTHING) -> None:
+        """Tell the new link nothing of what is `held` until ACTIVATE comes, or the wait is over."""
         self.pause(link)
         timer = self._env.call_later(wait, lambda: self.activate(link, (), "timeout"))
         self._waiting[link] = Waiting(replacement, timer)
-        self._routing.add_link(link, EVERYTHING)
+        self._routing.add_link(link, held)
 
     def pause(self, link: LinkId) -> None:
         """The wait has no end for now."""
@@ -104,7 +105,7 @@ class NewEnd:
             return
         waiting.timer.cancel()
         rid = waiting.replacement.rid
-        tagged = [key for key in only if self._routing.is_wanted(link, key) and not self._is_local(key)]
+        tagged = [key for key in only if self._routing.is_wanted(link, key) and not self._table.is_local(key)]
         self._env.record("link_activated", rid=str(rid), link=str(link), held=len(tagged), cause=cause)
         if tagged:
             self._tagged[link] = self._env.call_later(  # [3]
@@ -112,9 +113,6 @@ class NewEnd:
         self._flush.begin(rid)
         self._routing.release(link, still=tagged)  # [4]
         self._flush.send(link, waiting.replacement)  # [5]
-
-    def _is_local(self, key: FilterHash) -> bool:
-        return any(type(hop) is str for hop in self._table.hops_of(key))
 
     def _subscription_timer_expires(self, link: LinkId) -> None:
         """[7]: SUB for every tagged filter that is still in the table."""

@@ -20,7 +20,7 @@ from node.event import AnyEvent
 from node.filters import Filter, covers
 from node.ids import LinkId, NodeId
 from node.memory import Once
-from node.reconcile import Everything
+from node.reconcile import EVERYTHING, Everything
 from node.routing.holding import Holding
 from node.routing.recent import Recent
 from node.routing.replay import Replay
@@ -76,7 +76,7 @@ class SubscriptionForwarding(Strategy):
             return
         state = self.links[link] = Told(self._missed_since(link))
         self.holding.hold(link, held)
-        if not self.holding.holds_everything(link):
+        if held is not EVERYTHING:
             for key, wanted in self.table:
                 if self.is_wanted(link, key):
                     self.more_wanted(link, state, key, wanted, state.missed_since)
@@ -306,7 +306,14 @@ class SubscriptionForwarding(Strategy):
                     self.more_wanted(link, state, key, wanted, since)
         elif before == 1 and only in self.links:  # figure 2: the second
             self.more_wanted(only, self.links[only], key, wanted, since)
+        if before and type(hop) is str:
+            self.wanted_here(key, wanted, since)
         return True
+
+    def wanted_here(self, key: FilterHash, wanted: Filter, since: float | None) -> None:
+        """A local client wants what others want, too: it is held back no more."""
+        for link in [link for link in self.holding.back if link in self.links]:
+            self.more_wanted(link, self.links[link], key, wanted, since)
 
     def _ask(self, hop: Hop, key: FilterHash, wanted: Filter, since: float) -> None:
         """Where others were told of the filter lately, or of one that stands for it, they are asked for what was before."""
@@ -363,7 +370,7 @@ class SubscriptionForwarding(Strategy):
     def more_wanted(self, link: LinkId, state: Told, key: FilterHash, wanted: Filter, since: float | None = None) -> None:
         """The filter became wanted on the link."""
         held = self.holding.back
-        if key in state.filters or held and key in held.get(link, ()):
+        if key in state.filters or held and self._is_held(link, key):
             return
         if self._covering:
             if any(dominates(told, wanted) for told in state.filters.values()):
@@ -374,6 +381,11 @@ class SubscriptionForwarding(Strategy):
             since = state.missed_since
         state.tell(key, wanted, self._env.now(), since)
         self.unsent[link] = state
+
+    def _is_held(self, link: LinkId, key: FilterHash) -> bool:
+        """Whether a reconciler holds the filter back: no filter of a local client, unless it holds everything."""
+        held = self.holding.back.get(link, ())
+        return key in held and (held is EVERYTHING or not self.table.is_local(key))
 
     def less_wanted(self, link: LinkId, state: Told, key: FilterHash) -> None:
         """The filter is no longer wanted on the link."""

@@ -35,6 +35,7 @@ class Holding:
             self.back[link] = held
 
     def holds_everything(self, link: LinkId) -> bool:
+        """Or everything of others."""
         return isinstance(self.back.get(link), Everything)
 
     def release(self, link: LinkId) -> set[FilterHash] | Everything:

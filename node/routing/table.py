@@ -116,6 +116,10 @@ class SubscriptionTable:
         """A live view of the hops that want this filter."""
         return self._hops.get(key, _NOBODY)
 
+    def is_local(self, key: FilterHash) -> bool:
+        """Whether a local client wants it."""
+        return any(type(hop) is str for hop in self.hops_of(key))
+
     def digest(self, hop: Hop) -> int:
         return self._digests.get(hop, 0)
 

@@ -36,7 +36,8 @@ class Dispatcher:
             wanted = self.wanted(link)
             if link in self.held:
                 self.held[link] &= wanted  # whoever wants it anew wants it told
-            more = wanted - told - self.held.get(link, set())
+            held = self.held.get(link, ())
+            more = {p for p in wanted - told if p not in held or self.local[p] > 0}
             less = told - wanted - self.kept()
             told |= more
             told -= less
@@ -125,7 +126,8 @@ class Notified(Timed):
 
 
 class Informed(Notified):
-    """Figure 9. A link that waits is open, but told nothing: its `told` is there once ACTIVATE has come."""
+    """Figure 9. A link that waits is open, but told nothing of others before ACTIVATE has come. Not the figure's: local patterns,
+    which are in no P, are told as soon as it is open, or as soon as they are subscribed to."""
 
     def __init__(self, me, net):
         super().__init__(me, net)
@@ -161,6 +163,7 @@ class Informed(Notified):
         rid, path = self.replacement.pop(found), found[1]
         self.waiting[link] = rid
         self.sub_tab[link], self.told[link], self.held[link] = set(), set(), _All()
+        self.update()
         if path is None or self.me in rid[:2]:
             self.activate(link, self.only(rid) if path is not None else set())
         elif rid in self.said:
@@ -194,13 +197,13 @@ class Informed(Notified):
 
 
 class _All(set):
-    """Every pattern: nothing is told."""
+    """Every pattern."""
 
     def __iand__(self, other):
         return self
 
-    def __rsub__(self, other):
-        return set()
+    def __contains__(self, pattern):
+        return True
 
 
 FIGURES = {"strawman": Dispatcher, "timed": Timed, "notified": Notified, "informed": Informed}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from node import wire
 from node.filters import covers, parse
 from node.ids import EventId, LinkId
-from node.reconcile import EVERYTHING
+from node.reconcile import Everything
 from tests.node.tree_world import TreeWorld
 
 FILTERS = [parse(text) for text in (
@@ -92,7 +92,7 @@ class History:
         for core in self.world.cores:
             routing = core.routing
             for keys in (*routing.holding.kept.values(), *routing.holding.back.values()):
-                if keys is not EVERYTHING:
+                if not isinstance(keys, Everything):
                     waiting.update(keys)
         return [number for number, one in enumerate(FILTERS) if one.hash in (moving or waiting)]
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from node import wire
-from node.reconcile import EVERYTHING
+from node.reconcile import EVERYTHING, Everything
 from node.reconcile.informed import Informed
 from node.reconcile.notified import Notified
 from node.reconcile.path import ReconfigurationPath
@@ -111,7 +111,7 @@ def InformedThatOpensTheLinkAtActivate(informed, routing):
         if link in informed.new_end:
             add_link(link, EVERYTHING)
         activate(link, *some)
-    routing.add_link = lambda link, held=(): held is EVERYTHING or add_link(link, held)
+    routing.add_link = lambda link, held=(): isinstance(held, Everything) or add_link(link, held)
     informed.new_end.activate = late
 
 

@@ -276,6 +276,31 @@ def test_local_filters_are_told_whatever_the_old_end_says():
     world.check()
 
 
+def test_filters_of_local_clients_wait_for_nothing():
+    """Neither for ACTIVATE, which gets lost here, nor, where others' entries are held back, for T_s."""
+    world, a, b, c, d = figure_5()
+    world.subscribe(d, BLACK)
+    world.settle()
+    world.relay = lambda route, message: None
+    world.exchange((a, b), c, d)
+    world.run(world.time + T_REP + 0.0001)
+    told = world.cores[d].routing.links[world.links[frozenset((c, d))]].filters
+    assert set(told) == {BLACK.hash}, "and none of others"
+    world.subscribe(d, GRAY)
+    assert GRAY.hash in told
+    world.settle()
+    world.check()
+    world, a, b, c, d = figure_5()
+    world.exchange((a, b), c, d)
+    world.run(world.time + T_REP + 0.01)
+    told = world.cores[d].routing.links[world.links[frozenset((c, d))]].filters
+    assert GRAY.hash not in told, "the gray of B waits for T_s"
+    world.subscribe(d, GRAY)
+    assert GRAY.hash in told
+    world.settle()
+    world.check()
+
+
 def test_ends_that_hear_no_activate_go_on_and_record_it():
     world, a, b, c, d = figure_5()
     world.relay = lambda route, message: None

@@ -36,12 +36,12 @@ def test_an_event_that_slid_out_of_the_window_of_a_jump_is_not_new_again():
 
 
 def test_what_is_taken_back_and_wanted_anew_while_held_is_told_at_once():
-    core, _ = core_of_two()
-    core.clients.subscribe("c", A)
+    core, link = core_of_two()
+    core.routing.subscribed(link, [A], None)
     core.routing.add_link(NEW, [A.hash])
     assert A.hash not in core.routing.links[NEW].filters
-    core.clients.unsubscribe("c", A)
-    core.clients.subscribe("c", A)
+    core.routing.erase(link, [A.hash])
+    core.routing.subscribed(link, [A], None)
     assert A.hash in core.routing.links[NEW].filters
 
 

@@ -92,6 +92,9 @@ class Literal(SubscriptionForwarding):
             state.to_unsub[key] = None
             self.unsent[link] = state
 
+    def wanted_here(self, key: FilterHash, wanted: Filter, since: float | None) -> None:
+        """Figure 9 holds back what is tagged, whoever wants it."""
+
     def _silent(self, link: LinkId) -> bool:
         """Before ACTIVATE the paper's new link is not there."""
         return self.holding.holds_everything(link)
