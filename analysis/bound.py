@@ -31,6 +31,10 @@ class ContactGraph:
         """links: intervals.Intervals.radio_links."""
         return cls(links["tail"].to_numpy(), links["head"].to_numpy(), links["up"].to_numpy(), links["down"].to_numpy(), hosts)
 
+    def joined(self, tail: int, head: int, at: float) -> bool:
+        """Whether `head` could receive what `tail` sent at `at` (s)."""
+        return bool(((self.tail == tail) & (self.head == head) & (self.up <= at) & (self.down >= at)).any())
+
     def between(self, start: float, end: float) -> Slice:
         """The contacts of which some part lies in [start, end] (s), ordered by head."""
         kept = np.flatnonzero((self.up <= end) & (self.down >= start))

@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 # The kinds of records that name an event, and what of each is needed to judge it, in this order.
 TOLD = {
-    "published": ["t", "node", "client", "attributes"], "forwarded": ["node", "from", "to"],
-    "delivered": ["t", "node", "client", "hops", "recovered", "published"], "undelivered": ["node", "client"],
+    "published": ["t", "node", "client", "attributes"], "forwarded": ["t", "node", "from", "to"],
+    "delivered": ["t", "node", "client", "hops", "recovered", "published"], "undelivered": ["t", "node", "client"],
     "duplicate": ["t", "node"], "event_dropped": ["t", "node", "link", "reason"], "event_recovered": ["node"],
     "publication_dropped": ["node"], "buffer_dropped": ["t", "node", "device", "reason"], "refused": ["node"],
 }

@@ -20,6 +20,7 @@ class Intervals(NamedTuple):
     radio_links: pd.DataFrame  # `tail`, `head`, two living hosts: head can receive what tail sends
     contacts: pd.DataFrame  # `i` < `j`: two-way radio between living hosts; a one-way link carries no channel
     tree_links: pd.DataFrame  # `link`, `i` < `j`: both ends, alive, held the tree link
+    tree_ends: pd.DataFrame  # `link`, `near`, `far`: `near`, alive, held the tree link to `far`
     wants: pd.DataFrame  # `node`, `client`, `hash`: what a client means to get, whether its host lives or not
     held: pd.DataFrame  # the same: what the node knew of it, in each life; may overlap
 
@@ -44,8 +45,9 @@ def put_together(found: pd.DataFrame) -> Intervals:
     lives = family("life", a="node").sort_values(["node", "up"], ignore_index=True)
     wants = family("want", a="node", name="client", hash="hash")
     radio = _within(_within(family("radio", a="tail", b="head"), "tail", lives), "head", lives)
-    return Intervals(lives, radio, _contacts(radio),
-                     _tree_links(family("tree", a="i", b="j", name="link"), lives), wants,
+    ends = family("tree", a="near", b="far", name="link")
+    return Intervals(lives, radio, _contacts(radio), _tree_links(ends.rename(columns={"near": "i", "far": "j"}), lives),
+                     _lived(ends, "near", lives)[["link", "near", "far", "up", "down"]], wants,
                      _held(family("told", a="node", name="client", hash="hash"), wants, lives))
 
 

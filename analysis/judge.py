@@ -19,8 +19,9 @@ from analysis.delivery import deliveries, outcome
 from analysis.devices import Attached
 from analysis.event import Event, Published
 from analysis.expected import Wishes
-from analysis.losses import Losses, Signs
-from analysis.routes import Forest, Hop, Routes
+from analysis.fragments import Forest, Hop, Pieces, Standings
+from analysis.losses import Evidence, Losses, Signs
+from analysis.routes import Routes
 from analysis.run import Rules
 
 _TEXT, _WHOLE, _REAL, _FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
@@ -41,7 +42,8 @@ class Known(NamedTuple):
     filters: Filters
     graph: ContactGraph  # what the radio connected
     forest: Forest  # tree links, and attachments of clients that roam
-    closures: dict[str, float]  # link -> when its first end closed it, s
+    standings: Standings
+    evidence: Evidence
     ends: Ends
     attached: Attached | None  # to brokers, where clients roam
     sessions: Attached | None  # with brokers
@@ -70,7 +72,8 @@ class Judge:
     def __init__(self, known: Known) -> None:
         self._known = known
         self._routes = Routes(known.graph, known.forest, known.rules.deadline)
-        self._losses = Losses(known.rules, known.closures, known.attached)
+        pieces = Pieces(known.forest, known.standings, known.evidence.ended)
+        self._losses = Losses(known.rules, known.evidence, known.wishes.lived, known.graph.joined, pieces, known.attached)
         self._safety = Safety(known.wishes, known.ends)
         self._rows: list[tuple[object, ...]] = []
         self._sums: Counter[str] = Counter()

@@ -79,18 +79,29 @@ def unheard(run: Run, found: Ingest, lives: pd.DataFrame, cut: pd.DataFrame) -> 
                "what was up counts as up to the end"] if lost else []
     if run.treeless:
         return missing  # without beacons a host may have nothing to report
-    reporting = set(found.nodes) - set(found.untold.get("traffic", ())) - set(run.roaming)
     ended = lives.groupby("node")["down"].max().to_dict()
-    told = [f"host {host}'s records end at {found.lasts[host]:.1f} s of {ended[host]:.1f} s"
-            for host in sorted(reporting - set(cut["node"])) if found.lasts[host] < min(ended.get(host, 0.0), run.ended) - _quiet(run)]
+    told = [f"host {host}'s records end at {last:.1f} s of {ended[host]:.1f} s" for host, last in broken_off(run, found, lives, cut).items()]
     notes = missing + [f"records of hosts that lived on break off ({len(told)}): {some(told)}; what they received and sent later is "
             "unknown, and counts as lost or as never sent"] * bool(told)
+    reporting = _reporting(run, found)
     holes = [f"host {host} ({times} times, {longest:.1f} s at most)" for host, (times, longest) in sorted(found.holes.items())
              if host in reporting]
     if holes:
         notes.append(f"hosts stopped reporting their traffic for a while: {some(holes)}; they stood still, "
                      "or some of their records are missing, and what they did then is unknown")
     return notes
+
+
+def broken_off(run: Run, found: Ingest, lives: pd.DataFrame, cut: pd.DataFrame) -> dict[int, float]:
+    """Host that lived on -> when its records end (s), where it would have reported its traffic later."""
+    ended = lives.groupby("node")["down"].max().to_dict()
+    return {host: found.lasts[host] for host in sorted(_reporting(run, found) - set(cut["node"]))
+            if found.lasts[host] < min(ended.get(host, 0.0), run.ended) - _quiet(run)}
+
+
+def _reporting(run: Run, found: Ingest) -> set[int]:
+    """Hosts that report their traffic."""
+    return set(found.nodes) - set(found.untold.get("traffic", ())) - set(run.roaming)
 
 
 def pause(run: Run) -> float:

@@ -22,7 +22,7 @@ def messages(event: Event, attached: Attached | None = None, sessions: Attached 
     `attached` and `sessions` are given where clients roam: what comes to a client was wanted by its broker, and by those
     that held its subscriptions meanwhile; what a client publishes begins at its broker.
     """
-    ways: list[Step] = [(near, link, "sent") for near, _, to in event.of("forwarded") for link in to]
+    ways: list[Step] = [(near, link, "sent") for _, near, _, to in event.of("forwarded") for link in to]
     ways += [(near, link, "lost") for _, near, link, _ in event.of("event_dropped")]
     if attached is None or sessions is None:
         ways += [(node, None, "wanted") for _, node, *_ in event.of("delivered")]
@@ -33,7 +33,7 @@ def messages(event: Event, attached: Attached | None = None, sessions: Attached 
         brokers += [one.broker for one in sessions.of(node) if one.up <= t and one.down >= published]
         ways += [(broker, None, "wanted") for broker in brokers]
     ways += [(broker, None, "wanted") for _, broker, _, _ in event.of("buffer_dropped")]  # for one that never had it
-    ways += [(near, None, "begun") for near, link, _ in event.of("forwarded") if link is None]
+    ways += [(near, None, "begun") for _, near, link, _ in event.of("forwarded") if link is None]
     return count(event.namesake, ways)
 
 

@@ -28,6 +28,7 @@ KEPT = {
     "host_up": ["host"], "host_down": ["host"], "node_started": ["epoch", "version"], "node_stopped": ["epoch"],
     "radio_up": ["from", "to"], "radio_down": ["from", "to"],
     "link_gained": ["link", "neighbor"], "link_lost": ["link", "neighbor", "reason"],
+    "link_activated": ["link", "held"], "subscriptions_released": ["link"],
     "subscribed": ["client", "filter", "hash", "constraints"], "unsubscribed": ["client", "hash"],
     "tree_state": ["leader", "seeking"], "repair_started": ["cause"], "repair_ended": ["cause", "outcome", "seconds"],
     "event_recovered": ["event", "giver", "rounds", "seconds"],
@@ -37,7 +38,7 @@ KEPT = {
 # Kinds whose records are counted for incidents.py, by node and these fields, with the sums and the most of others.
 COUNTED = {
     "identity_conflict": (["other", "epochs"], [], []), "refused": (["what", "limit"], [], []),
-    "queue_overflow": (["message"], [], []), "radio_overflow": (["host"], ["frames"], []),
+    "queue_overflow": (["message"], [], []), "radio_overflow": (["host", "t"], ["frames"], []),
     "table_healed": ([], ["added", "removed"], []), "link_abandoned": ([], [], []), "interface": (["state"], [], []),
     "records_lost": ([], ["records"], []), "slow_sync": ([], [], ["seconds"]),
 }

@@ -5,49 +5,12 @@ was published, from which losses.py finds where an event ended.
 """
 from __future__ import annotations
 
-from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
-
 import numpy as np
 
 from analysis.bound import ContactGraph
-
-if TYPE_CHECKING:
-    import pandas as pd
+from analysis.fragments import Forest, Hop
 
 SLICE = 1.0  # s of publications that share one choice of contacts
-
-
-class Hop(NamedTuple):
-    near: int
-    far: int
-    link: str
-
-
-class Forest:
-    """Tree links as arrays `link`, `i`, `j`, `up`, `down`."""
-
-    def __init__(self, links: pd.DataFrame) -> None:
-        self.names = links["link"].to_numpy(dtype=object)
-        self.i, self.j = links["i"].to_numpy(), links["j"].to_numpy()
-        self.up, self.down = links["up"].to_numpy(dtype=float), links["down"].to_numpy(dtype=float)
-
-    def paths(self, source: int, at: float) -> dict[int, list[Hop]]:
-        """Host -> the hops (near, far, link) from `source` to it over the links open at `at`."""
-        beside: dict[int, list[tuple[int, str]]] = {}
-        for row in np.flatnonzero((self.up <= at) & (self.down > at)):
-            i, j = int(self.i[row]), int(self.j[row])
-            beside.setdefault(i, []).append((j, self.names[row]))
-            beside.setdefault(j, []).append((i, self.names[row]))
-        paths: dict[int, list[Hop]] = {source: []}
-        queue = deque([source])
-        while queue:
-            near = queue.popleft()
-            for far, link in beside.get(near, ()):
-                if far not in paths:
-                    paths[far] = [*paths[near], Hop(near, far, link)]
-                    queue.append(far)
-        return paths
 
 
 class Routes:

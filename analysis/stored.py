@@ -27,7 +27,7 @@ from analysis.local import Context
 from analysis.run import Run, some
 from mobility.wholefile import write_whole
 
-FORM = 1  # of what is stored
+FORM = 2  # of what is stored
 STATE, HANDED, FRAMES = "ingested.json", "ingested.parquet", "frames.parquet"
 MEDIUM = "medium.jsonl"  # beside captures, by the medium of the world netns: what became of each frame
 State = dict[str, Any]

@@ -15,6 +15,7 @@ import pandas as pd
 from analysis import (
     correctness,
     events,
+    evidence,
     incidents,
     intervals,
     lives,
@@ -50,10 +51,10 @@ from analysis.facts import (
     Tree,
     Waits,
 )
+from analysis.fragments import Forest, Standings
 from analysis.ingest import Ingest
 from analysis.judge import Known
 from analysis.local import Context
-from analysis.routes import Forest
 from analysis.run import Run, settle, some
 
 # kinds of facts that a run may lack; their metrics are nan then
@@ -115,7 +116,7 @@ def _studied(context: Context, run: Run, folder: Path) -> Study:
     attached = roaming.attachments(tables, spans.lives, end) if run.roaming or found.counts.get("moved_in") else None
     living, contacts = _brokers(run, spans.lives, spans.contacts, attached)
     with ThreadPoolExecutor(1) as pool:  # tasks are at work meanwhile
-        judging = pool.submit(events.judge, context, _known(run, found, spans, hosts, attached, end), found.counts, folder)
+        judging = pool.submit(events.judge, context, _known(run, found, spans, cut, hosts, attached, end), found.counts, folder)
         shape = tree.over_time(living, contacts, spans.tree_links, run.ended, hosts)
         waits = outages.outages(spans.tree_links, contacts, living, end)
         judged = judging.result()
@@ -144,7 +145,8 @@ def _studied(context: Context, run: Run, folder: Path) -> Study:
     return whole
 
 
-def _known(run: Run, found: Ingest, spans: intervals.Intervals, hosts: int, attached: pd.DataFrame | None, end: float) -> Known:
+def _known(run: Run, found: Ingest, spans: intervals.Intervals, cut: pd.DataFrame, hosts: int, attached: pd.DataFrame | None,
+           end: float) -> Known:
     """What every task that judges events has a copy of."""
     tables, links = found.tables, spans.tree_links
     sessions = None if attached is None else roaming.sessions(tables, spans.lives, end)
@@ -158,7 +160,7 @@ def _known(run: Run, found: Ingest, spans: intervals.Intervals, hosts: int, atta
     return Known(run.rules, Wishes(spans.wants, spans.held, spans.lives),
                  Filters(dict(zip(filters["hash"], filters["constraints"], strict=True))),
                  ContactGraph.of(spans.radio_links, hosts),
-                 Forest(links), tables["link_lost"].groupby("link")["t"].min().to_dict(), ends,
+                 Forest(links, spans.tree_ends), Standings(_standings(tables)), evidence.evidence(run, found, spans, cut), ends,
                  None if attached is None else Attached(attached, run.roaming), None if sessions is None else Attached(sessions))
 
 

@@ -58,6 +58,7 @@ def told(tmp_path_factory, study):
     log.deliver(4, 63.5, fourth, 4, 52.0)
     fifth = event(5, 62.0)  # link 1-2 breaks at 64 with it
     walk(fifth, 62.0, *whole[:2])
+    log.add(1, 64.0, "event_dropped", event=fifth, link=links[1], reason="link_lost")
     sixth = event(6, 65.0)  # published while the tree is in two
     assert sixth
     seventh = event(7, 85.0)  # sent over the last link, never seen
@@ -108,13 +109,12 @@ def test_reasons(outcomes):
     assert reason(outcomes, 1, 5) == "partitioned"
     assert reason(outcomes, 2, 4) == reason(outcomes, 2, 6) == "overflow"
     assert reason(outcomes, 3, 4) == "stale_route"
-    assert reason(outcomes, 3, 5) == "repairing"
+    assert reason(outcomes, 3, 5) == "apart"
     assert outcomes.loc[("0.1.3", 5), "detail"].startswith("hosts not connected")
     assert reason(outcomes, 4, 4) == "late"
-    assert reason(outcomes, 5, 4) == "repairing"
+    assert reason(outcomes, 5, 4) == "link_broke"
     assert outcomes.loc[("0.1.5", 4), "detail"].startswith("a link broke while")
-    assert reason(outcomes, 6, 4) == "repairing"
-    assert outcomes.loc[("0.1.6", 4), "detail"].startswith("hosts connected")
+    assert reason(outcomes, 6, 4) == "unmerged"  # nobody has recorded that it seeks
     assert reason(outcomes, 7, 4) == "radio"
     assert outcomes.loc[("0.1.3", 5), "bound"] == 48.0
 

@@ -56,10 +56,10 @@ def outcomes(tmp_path_factory, study):
     (1, 3, "stale_route", "did not know that it was wanted", (1, 2)),
     (2, 3, "stale_route", "did not know that it was wanted", (1, 2)),
     (2, 4, "stale_route", "did not know that it was wanted", (1, 4)),
-    (3, 3, "repairing", "a link broke while it carried the event", (1, 2)),
+    (3, 3, "link_broke", "a link broke while it carried the event", (1, 2)),
     (4, 3, "stale_route", "had no route onward", (1, 2)),
-    (5, 3, "stale_route", "in a circle", (1, 2)),
-    (5, 4, "stale_route", "in a circle", (1, 4)),
+    (5, 3, "stale_route", "limit of hops", (1, 2)),
+    (5, 4, "stale_route", "limit of hops", (1, 4)),
 ])
 def test_where_an_event_ended(outcomes, number, node, reason, detail, hop):
     row = outcomes.loc[(f"0.1.{number}", node)]

@@ -70,9 +70,9 @@ class Recount:
         ends = spans(records, "link_gained", "link_lost", lambda r: (r["link"], r["node"], r["neighbor"]), end)
         self.tree = {link: (i, j, cut(self.lived(i, own), self.lived(j, ends.get((link, j, i), []))))
                      for (link, i, j), own in ends.items() if i < j}
-        self.closed = {}
-        for record in records["link_lost"]:
-            self.closed[record["link"]] = min(record["t"], self.closed.get(record["link"], end * 2))
+        self.ends = {(link, i, j): self.lived(i, own) for (link, i, j), own in ends.items()}
+        self.gone = {(link, i): own[0][1] for (link, i, _), own in self.ends.items()}  # when an end held it no more
+        self.closed = {(record["node"], record["link"]): record["t"] for record in reversed(records["link_lost"])}
         self.of = defaultdict(lambda: defaultdict(list))
         for kind in ("published", "forwarded", "delivered", "duplicate", "event_dropped", "undelivered"):
             for record in records[kind]:
@@ -119,29 +119,71 @@ class Recount:
             target = before[target][0]
         return hops
 
+    def way(self, source, target, t):
+        """As `path`, over links whose near ends alone held them where those of both do not lead on."""
+        ways, queue = {source: []}, deque([source])
+        while queue:
+            both = list(queue)
+            for near in both:
+                for far in self.alive:
+                    if far not in ways and (more := self.path(near, far, t)):
+                        ways[far] = ways[near] + more
+                        both.append(far)
+            queue.clear()
+            for near in both:
+                for (link, i, far), own in self.ends.items():
+                    if i == near and far not in ways and any(up <= t < down for up, down in own):
+                        ways[far] = [*ways[near], (near, far, link)]
+                        queue.append(far)
+        return ways.get(target)
+
+    def pieces(self, source, target, t) -> str:
+        """The tree that the event met, by its fragments at that moment."""
+        hosts, half = set(), [(near, far) for (link, near, far), own in self.ends.items() if any(up <= t < down for up, down in own)
+                              and self.gone.get((link, far), t + 1) <= t]
+        for host in (source, target):
+            hosts |= {other for other in self.alive if self.path(host, other, t) is not None}
+        seek = {host for host in hosts if [one["seeking"] for one in self.records["tree_state"] if one["node"] == host and one["t"] <= t][-1:] == [True]}
+        return "seeking" if seek or any({near, far} & hosts for near, far in half) else "unmerged"
+
     def reason(self, event: str, source: int, published: float, node: int, reached: float | None, delivered: float | None) -> str:
-        of = self.of[event]
-        if not self.up(source, published, published + DEADLINE):
-            return "node_down"
+        of, deadline = self.of[event], published + DEADLINE
         if reached is None:
             return "partitioned"
         if delivered is not None:
             return "late"
-        path = None if node == source else self.path(source, node, published)
+        seen = {}
+        for record in (record for records in of.values() for record in records):
+            seen[record["node"]] = min(record["t"], seen.get(record["node"], record["t"]))
+        if not self.up(source, published, deadline) and seen.keys() == {source} and not of["forwarded"]:
+            return "node_down"
+        if reached != published:
+            return "apart"
+        path = [] if node == source else self.way(source, node, published)
         if path is None:
-            return "repairing"
-        seen = {record["node"] for records in of.values() for record in records}
-        hop = next((hop for hop in path if hop[1] not in seen), None)
-        if hop is None:
-            return "stale_route"
-        near, far, link = hop
+            return self.pieces(source, node, published)
+        place = next((at for at, hop in enumerate(path) if hop[1] not in seen), None)
+        if place is None:
+            return "unknown"
+        near, far, link = path[place]
+        sent = min((r["t"] for r in of["forwarded"] if r["node"] == near and link in r["to"]), default=None)
         dropped = sorted((r["t"], r["reason"]) for r in of["event_dropped"] if (r["node"], r["link"]) == (near, link))
         if dropped:
-            return {"overflow": "overflow", "link_lost": "repairing", "hops": "stale_route"}[dropped[0][1]]
-        if self.closed.get(link, published * 2 + 1000) <= published + DEADLINE:
-            return "repairing"
-        sent = any(r["node"] == near and link in r["to"] for r in of["forwarded"])
-        return "radio" if sent else "stale_route"  # events are sent once here
+            t, why = dropped[0]
+            if why == "link_lost":
+                return "link_broke" if self.up(far, t if sent is None else sent, t) else "node_down"
+            return {"overflow": "overflow", "hops": "stale_route"}[why]
+        if sent is None:
+            return "link_broke" if self.closed.get((near, link), deadline) <= seen[near] else "stale_route"
+        if not self.up(far, sent, sent):
+            return "node_down"
+        if not any(up <= sent <= down for up, down in self.radio.get((near, far), ())):
+            return "link_broke"
+        assert not self.records["radio_overflow"]
+        if not self.up(near, sent, sent + 1):
+            return "node_down"
+        old = all(self.tree[hop[2]][2] and self.tree[hop[2]][2][0][0] <= published - GRACE for hop in path[place:])
+        return "radio" if far == node or old else "unknown"  # events are sent once here
 
 
 def asked(records, end: float) -> dict:

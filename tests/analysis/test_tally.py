@@ -49,7 +49,7 @@ def test_numbers_are_those_of_the_analysis(study, tmp_path, given):
     if given is CHURN:
         assert numbers["expected"] > 500 and numbers["delivered"] < numbers["expected"]
     if given is ROAM:
-        assert studied["roam_moves"] > 10 and studied["lost_handoff"] > 0 and 0 < numbers["misrouted_share"] < 0.5
+        assert studied["roam_moves"] > 10 and 0 < numbers["misrouted_share"] < 0.5
         without = {key for key in studied if key not in numbers}
         assert {"lost_handoff", "lost_partitioned", "roam_moves", "roam_away"} <= without  # docs/analysis.md says so
 

@@ -20,7 +20,7 @@ PAGE = ROOT / "docs" / "quickstart.md"
 PICTURE = ROOT / "docs" / "report.webp"
 SCENARIOS = ("park-30", "rwp50-ped")
 STUDY = "study"  # park-12 without and with replay, five seeds each
-SHOWN = ("delivery ratio", "physical bound", "median", "99th percentile", "bytes per delivery", "repairing")
+SHOWN = ("delivery ratio", "physical bound", "median", "99th percentile", "bytes per delivery", "link broke", "seeking")
 WINDOW, WIDTH = (1180, 1490), 860  # pixels: of the browser, and of the picture
 
 
