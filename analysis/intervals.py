@@ -20,7 +20,7 @@ class Intervals(NamedTuple):
     radio_links: pd.DataFrame  # `tail`, `head`, two living hosts: head can receive what tail sends
     contacts: pd.DataFrame  # `i` < `j`: two-way radio between living hosts; a one-way link carries no channel
     tree_links: pd.DataFrame  # `link`, `i` < `j`: both ends, alive, held the tree link
-    tree_ends: pd.DataFrame  # `link`, `near`, `far`: `near`, alive, held the tree link to `far`
+    tree_ends: pd.DataFrame  # `link`, `near`, `far`: `near` held the tree link to `far`, or died with it and `far` held it
     wants: pd.DataFrame  # `node`, `client`, `hash`: what a client means to get, whether its host lives or not
     held: pd.DataFrame  # the same: what the node knew of it, in each life; may overlap
 
@@ -47,7 +47,7 @@ def put_together(found: pd.DataFrame) -> Intervals:
     radio = _within(_within(family("radio", a="tail", b="head"), "tail", lives), "head", lives)
     ends = family("tree", a="near", b="far", name="link")
     return Intervals(lives, radio, _contacts(radio), _tree_links(ends.rename(columns={"near": "i", "far": "j"}), lives),
-                     _lived(ends, "near", lives)[["link", "near", "far", "up", "down"]], wants,
+                     _ends(ends, lives), wants,
                      _held(family("told", a="node", name="client", hash="hash"), wants, lives))
 
 
@@ -97,6 +97,17 @@ def _tree_links(ends: pd.DataFrame, lives: pd.DataFrame) -> pd.DataFrame:
     high = ends[ends["i"] > ends["j"]][["link", "up", "down"]]
     both = meet(low.merge(high, on="link", suffixes=("", "2")), "up2", "down2")
     return _lived(_lived(both[both["up"] < both["down"]], "i", lives), "j", lives)[["link", "i", "j", "up", "down"]]
+
+
+def _ends(ends: pd.DataFrame, lives: pd.DataFrame) -> pd.DataFrame:
+    """Each end's hold of a link. One that died with it has it for as long as the other does not know: a way still leads there."""
+    lived = _lived(ends, "near", lives)[["link", "near", "far", "up", "down"]]
+    other = lived[["link", "near", "down"]].rename(columns={"near": "far", "down": "known"})
+    both = lived.merge(other, on=["link", "far"], how="left")
+    died = both.merge(lives.rename(columns={"node": "near", "down": "died"})[["near", "died"]].assign(dead=True),
+                      left_on=["near", "down"], right_on=["near", "died"], how="left")["dead"].notna().to_numpy()
+    both["down"] = np.where(died, np.fmax(both["down"], both["known"]), both["down"])
+    return both.drop(columns="known")
 
 
 def _held(told: pd.DataFrame, wants: pd.DataFrame, lives: pd.DataFrame) -> pd.DataFrame:

@@ -201,9 +201,14 @@ class Losses:
         near, far, link = way[0]
         if self._evidence.closed.get((near, link), math.inf) <= at:
             return "link_broke", "a link broke before the event reached it"
-        if any(up <= at <= down for up, down in (self._evidence.held_back.get((hop.far, hop.link), (0.0, -1.0)) for hop in way)):
+        return self._unheard(way, at) or ("stale_route", "a host on the way did not know that it was wanted")
+
+    def _unheard(self, way: list[Hop], at: float) -> Why | None:
+        """Whether on this way a new link's far end did not tell all that is wanted beyond it."""
+        held = (self._evidence.held_back.get((hop.far, hop.link), (0.0, -1.0)) for hop in way)
+        if any(up <= at <= down for up, down in held):
             return "stale_route", "a host on the way had not heard that it was wanted: a reconciler held that back"
-        return "stale_route", "a host on the way did not know that it was wanted"
+        return None
 
     def _sent(self, event: Published, pair: Pair, way: list[Hop], sent: float) -> Why:
         """Over a channel, which names all events that it drops: so it came, or was on its way still."""
@@ -212,7 +217,7 @@ class Losses:
         if not self._lived(near, sent, until):
             return WENT_DOWN
         if far != pair.node:
-            return "stale_route", "a host on the way had no route onward"
+            return self._unheard(way[1:], sent) or ("stale_route", "a host on the way had no route onward")
         if self._evidence.closed.get((near, link), math.inf) <= until:
             return "unknown", "it was sent over the last link and not dropped, and the subscriber's host says nothing of it"
         return "radio", "sent over the last link, but did not arrive in time"
