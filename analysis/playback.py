@@ -1,4 +1,4 @@
-"""The data of the map that plays a run: movement, links and leaders, packed for the page.
+"""The data of the map and the time line: movement, links and leaders, packed for the page; journeys.py has losses and events.
 
 Everything is intervals or waypoints in rounded integers (centiseconds, decimeters); the page draws
 any moment from them, so nothing is sampled. What would make the page too heavy is left out and said.
@@ -9,17 +9,20 @@ import numpy as np
 import pandas as pd
 
 import mobility
+from analysis.journeys import journeys, left_out
 from analysis.study import Study
 
 MAX_LINKS = 300_000  # intervals of one sort that the page holds
 MAX_WAYPOINTS = 1_000_000
 
 
-def playback(whole: Study) -> tuple[dict[str, object], list[str]]:
-    """The data for templates/map.js, and notes about what is left out. Times in 0.01 s, places in 0.1 m."""
+def playback(whole: Study) -> tuple[dict[str, object], list[str], str]:
+    """The data for templates/*.js, notes about what is left out, and why there is no map ("" where there is one).
+
+    Times in 0.01 s, places in 0.1 m."""
     run = whole.run
     notes: list[str] = []
-    ways, spans = _ways(whole, notes)
+    ways, spans, no_map = _ways(whole)
     radio = whole.contacts
     if len(radio) > MAX_LINKS:
         notes.append(f"the map shows no radio links: the run had {len(radio):,}, the page holds {MAX_LINKS:,}")
@@ -31,6 +34,8 @@ def playback(whole: Study) -> tuple[dict[str, object], list[str]]:
     if len(leaders) > MAX_LINKS:
         notes.append(f"the map shows no leaders: they changed {len(leaders):,} times, the page holds {MAX_LINKS:,}")
         leaders = leaders.head(0)
+    events = journeys(whole)
+    notes += left_out(events)
     return {
         "end": int(round(run.ended * 100)),
         "names": [run.hosts.get(i, str(i)) for i in range(max(len(ways), 1 + max(run.hosts, default=-1)))],
@@ -40,26 +45,28 @@ def playback(whole: Study) -> tuple[dict[str, object], list[str]]:
         "leaders": _leaders(leaders),
         "shape": [whole.shape[c].astype(int).tolist() for c in ("partitions", "fragments")],
         "range": run.scenario.get("radio", {}).get("range"),
-    }, notes
+        "window": [int(round(t * 100)) for t in run.window], "treeless": run.treeless, **events,
+    }, notes, no_map
 
 
-def _ways(whole: Study, notes: list[str]) -> tuple[list[list[int]], list[list[int] | None]]:
-    """Per host a flat list t, x, y, t, x, y, ...; and its spans of presence, or null for always."""
+def _ways(whole: Study) -> tuple[list[list[int]], list[list[int] | None], str]:
+    """Per host a flat list t, x, y, t, x, y, ...; its spans of presence, or null for always; and why there is nothing."""
     path = whole.run.path / "trace.movements.gz"
+    if not path.exists():
+        return [], [], "No record says where the hosts were, so there is no map." if whole.run.world == "field" else \
+            f"The run directory has no {path.name}, so there is no map: nothing says where the hosts were."
     try:
         movement = mobility.read(path, "bonnmotion")
     except (OSError, mobility.TraceError) as error:
-        notes.append(f"the map has no movement: {error}")
-        return [], []
+        return [], [], f"There is no map, because the movement cannot be read: {error}"
     if sum(len(t.times) for t in movement.trajectories) > MAX_WAYPOINTS:
-        notes.append(f"the map has no movement: the trace has more than {MAX_WAYPOINTS:,} waypoints")
-        return [], []
+        return [], [], f"There is no map: the trace has more than {MAX_WAYPOINTS:,} waypoints."
     ways, spans = [], []
     for way in movement.trajectories:
         flat = np.column_stack([way.times * 100, way.points[:, :2] * 10])
         ways.append(np.rint(flat).astype(int).ravel().tolist())
         spans.append(None if way.always_present else np.clip(np.rint(way.lives * 100), 0, 1e9).astype(int).tolist())
-    return ways, spans
+    return ways, spans, ""
 
 
 def _box(whole: Study, ways: list[list[int]]) -> list[int]:

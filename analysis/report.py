@@ -21,6 +21,7 @@ from analysis.summary import Summary, one, seconds
 from mobility.wholefile import write_whole
 
 _TEMPLATES = Path(__file__).parent / "templates"
+_SCRIPTS = ("player.js", "map.js", "losses.js", "charts.js")
 _OUTCOMES = {
     "complete": "The run came to its end.",
     "interrupted": "The run was interrupted; the analysis covers what it had recorded by then.",
@@ -32,7 +33,7 @@ _OUTCOMES = {
 
 def write(whole: Study, summary: Summary) -> Path:
     """Write the report into the run directory and return its path. Raises AnalysisError."""
-    data, left_out = playback(whole)
+    data, left_out, no_map = playback(whole)
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True,
                                      trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"percent": _percent, "time": _time, "number": _number}
@@ -46,9 +47,9 @@ def write(whole: Study, summary: Summary) -> Path:
         sent=_sent(whole), repairs=whole.repairs.to_dict("records"), lost_links=whole.links.lost,
         event_kinds=_groups(whole, whole.parts.kinds, "kind"), nodes=_hosts(whole, whole.parts.nodes, "node"),
         sources=_hosts(whole, whole.parts.sources, "source"), drops=whole.drops.to_dict("records"), codes=codes,
-        traffic=whole.traffic, givers=recovery.by_giver(whole.recoveries), moves=[] if whole.moves is None else roaming.by_speed(whole.moves), bin_width=whole.parts.bin_width, left_out=left_out, has_map=bool(data["ways"]),
+        traffic=whole.traffic, givers=recovery.by_giver(whole.recoveries), moves=[] if whole.moves is None else roaming.by_speed(whole.moves), bin_width=whole.parts.bin_width, left_out=left_out, no_map=no_map, has_shape=bool(len(whole.shape)),
         data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
-        style=(_TEMPLATES / "report.css").read_text(), script=(_TEMPLATES / "map.js").read_text())
+        style=(_TEMPLATES / "report.css").read_text(), script="".join((_TEMPLATES / name).read_text() for name in _SCRIPTS))
     path = whole.run.path / "report.html"
     try:
         write_whole(path, text)

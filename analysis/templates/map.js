@@ -1,22 +1,15 @@
-// The map: plays a run from waypoints and intervals (analysis/playback.py). Times in 0.01 s, places in 0.1 m.
+// The map: plays a run from waypoints and intervals (analysis/playback.py) and the travels of events (analysis/journeys.py).
+// Times in 0.01 s, those of events in 0.0001 s; places in 0.1 m.
 "use strict";
 (() => {
-  const data = JSON.parse(document.getElementById("run-data").textContent);
-  const $ = (id) => document.getElementById(id);
-  const canvas = $("map"), strip = $("strip"), slider = $("time"), clock = $("clock"), play = $("play");
+  const { data, $, ink, fit } = run, canvas = $("map");
+  if (!canvas) return;
   const hosts = data.ways.length;
   // told apart by most people, on light and dark paper: after Okabe and Ito
   const COLORS = ["#2f7fc1", "#e08214", "#1b9e77", "#c85a9a", "#b8860b", "#7b68c8", "#d1495b", "#4aa3a2"];
-  let now = 0, playing = false, last = null, ink = {};
   const usual = new Map();  // leader -> the color its fragment wears unless a larger one wears it
   for (let k = 2; k < data.leaders.length; k += 4)
     if (!usual.has(data.leaders[k])) usual.set(data.leaders[k], usual.size % COLORS.length);
-
-  const readInk = () => {
-    const style = getComputedStyle(document.documentElement);
-    for (const name of ["ink", "faint", "blob", "radio", "host-edge", "alone", "warm", "bound", "rule"])
-      ink[name] = style.getPropertyValue("--" + name).trim();
-  };
 
   function place(host, t) {
     const way = data.ways[host], spans = data.present[host];
@@ -82,27 +75,13 @@
     return color;
   }
 
-  function fit(element, ratio) {
-    const scale = window.devicePixelRatio || 1, width = element.clientWidth;
-    const height = ratio ? Math.min(Math.round(width * ratio), Math.round(Math.max(320, window.innerHeight * 0.8))) : element.clientHeight;
-    if (ratio) element.style.height = height + "px";
-    if (element.width !== Math.round(width * scale) || element.height !== Math.round(height * scale)) {
-      element.width = Math.round(width * scale);
-      element.height = Math.round(height * scale);
-    }
-    const pen = element.getContext("2d");
-    pen.setTransform(scale, 0, 0, scale, 0, 0);
-    pen.clearRect(0, 0, width, height);
-    return { pen, width, height };
-  }
-
   function draw() {
     const [left, bottom, right, top] = data.box;
     const { pen, width, height } = fit(canvas, Math.max(0.45, Math.min(1, (top - bottom) / (right - left))));
     const margin = 22, foot = 22;  // below the area there is room for the scale
     const zoom = Math.min((width - 2 * margin) / (right - left), (height - 2 * margin - foot) / (top - bottom));
     const x0 = (width - zoom * (right - left)) / 2, y0 = (height - foot - zoom * (top - bottom)) / 2;
-    const t = now;
+    const t = run.now;
     const up = alive(t);
     const at = data.ways.map((_, h) => { const p = place(h, t); return p && [x0 + zoom * (p[0] - left), height - foot - y0 - zoom * (p[1] - bottom)]; });
     const seen = ([i, j]) => at[i] && at[j];
@@ -122,6 +101,8 @@
     if ($("show-radio").checked) { pen.strokeStyle = ink.radio; pen.lineWidth = 1; line(radio); }
     pen.lineWidth = 3.5;
     for (const [f, paint] of color) { pen.strokeStyle = paint; line(tree.filter(([i]) => fragment[i] === f)); }
+    drawWay(pen, at);
+    if ($("show-events").checked) drawEvents(pen, at);
     drawScale(pen, zoom * 10, Math.max(margin, x0), height - 12, width - 2 * Math.max(margin, x0));
     const size = Math.max(4, Math.min(8, 60 / Math.sqrt(hosts)));
     pen.font = "600 11px system-ui, sans-serif"; pen.textAlign = "center";
@@ -147,10 +128,6 @@
     $("count-hosts").textContent = living.length;
     $("count-partitions").textContent = data.radio.length ? new Set(living.map((h) => partition[h])).size : "–";
     $("count-fragments").textContent = new Set(living.map((h) => fragment[h])).size;
-    clock.textContent = (t / 100).toFixed(1) + " s";
-    slider.value = Math.round(t);
-    slider.setAttribute("aria-valuetext", clock.textContent);
-    drawStrip();
   }
 
   // bars of a round length and of the radio range; `meter` is in pixels, and so is the room to the right of x
@@ -175,48 +152,89 @@
     pen.textBaseline = "alphabetic";
   }
 
-  function drawStrip() {
-    const { pen, width, height } = fit(strip);
-    const [partitions, fragments] = data.shape, n = partitions.length;
-    const most = Math.max(2, ...fragments, ...partitions);
-    const curve = (values, paint, thick) => {
-      pen.beginPath(); pen.strokeStyle = paint; pen.lineWidth = thick;
-      values.forEach((v, k) => {
-        const y = height - 4 - (height - 8) * v / most;
-        pen.lineTo(width * k / n, y); pen.lineTo(width * (k + 1) / n, y);
-      });
-      pen.stroke();
+  // every move of an event, in the order of departure: from, until (0.01 s), near, far, arrived, event; near = far: handed over
+  // there, or published
+  const moves = [];
+  data.events.forEach(([t, source, , hops, came], event) => {
+    const add = (from, until, near, far, arrived) => moves.push({ from: from / 100, until: until / 100, near, far, arrived, event });
+    add(t, t, source, source, false);
+    for (let k = 0; k < hops.length; k += 4) {
+      const arrived = hops[k + 3] >= 0;
+      add(t + hops[k], t + (arrived ? hops[k + 3] : hops[k]), hops[k + 1], hops[k + 2], arrived);
+    }
+    for (let k = 0; k < came.length; k += 2) add(t + came[k], t + came[k], came[k + 1], came[k + 1], true);
+  });
+  moves.sort((a, b) => a.from - b.from);
+
+  // what moves now, and for a moment what has moved; of a chosen loss its event stands out
+  function drawEvents(pen, at) {
+    const t = run.now, glow = Math.min(60 * run.speed, 100), chosen = run.loss ? run.loss[1] : null;
+    for (const move of moves) {
+      if (move.from > t) break;
+      const since = t - Math.max(move.until, move.from), near = at[move.near], far = at[move.far];
+      const mine = move.event === chosen;
+      if (since > (mine ? Math.max(glow, 20) : glow) || !near || !far) continue;
+      const fade = since < 0 ? 1 : 1 - since / (mine ? Math.max(glow, 20) : glow);
+      pen.globalAlpha = mine ? Math.max(fade, 0.35) : chosen === null ? fade : 0.15 * fade;
+      if (move.near === move.far) drawRing(pen, near, move.arrived, fade);
+      else drawHop(pen, near, far, move, t, mine);
+    }
+    pen.globalAlpha = 1;
+  }
+
+  function drawRing(pen, [x, y], delivered, fade) {
+    pen.beginPath(); pen.arc(x, y, 10 + 9 * (1 - fade), 0, 2 * Math.PI);
+    pen.strokeStyle = delivered ? ink.good : ink.ink; pen.lineWidth = delivered ? 3.5 : 2.5; pen.stroke();
+  }
+
+  function drawHop(pen, near, far, move, t, mine) {
+    const part = !move.arrived ? 0.5 : move.until > move.from ? Math.min(1, (t - move.from) / (move.until - move.from)) : 1;
+    const [x, y] = [near[0] + part * (far[0] - near[0]), near[1] + part * (far[1] - near[1])];
+    pen.strokeStyle = pen.fillStyle = ink.ink; pen.lineWidth = mine ? 3 : 2;
+    if (!move.arrived) pen.setLineDash([3, 4]);
+    pen.beginPath(); pen.moveTo(...near); pen.lineTo(x, y); pen.stroke(); pen.setLineDash([]);
+    pen.beginPath(); pen.arc(x, y, mine ? 6 : 4.5, 0, 2 * Math.PI); pen.fill();
+    pen.strokeStyle = ink["host-edge"]; pen.lineWidth = 1.5; pen.stroke();
+  }
+
+  // of a chosen loss: its way through the tree, the hop where it ended, publisher and subscriber
+  function drawWay(pen, at) {
+    if (!run.loss) return;
+    const [, event, node, , , , near, far, path] = run.loss, source = data.events[event][1];
+    const halo = (color, width, dash, points) => {
+      if (points.length < 2 || points.some((p) => !p)) return;
+      pen.setLineDash([]); pen.strokeStyle = ink["host-edge"]; pen.lineWidth = width + 5; trace(pen, points);
+      pen.setLineDash(dash); pen.strokeStyle = color; pen.lineWidth = width; trace(pen, points);
+      pen.setLineDash([]);
     };
-    curve(fragments, ink.warm, 1.3);
-    curve(partitions, ink.bound, 1.6);
-    pen.fillStyle = ink.ink;
-    pen.fillRect(width * now / data.end - 0.75, 0, 1.5, height);
+    if (path) {
+      const stop = near < 0 ? path.length - 1 : path.indexOf(near);
+      halo(ink.ink, 4, [], path.slice(0, stop + 1).map((h) => at[h]));
+      halo(ink.bad, 2, [2, 6], path.slice(stop + 1).map((h) => at[h]));
+    } else halo(ink.bad, 2, [2, 7], [at[source], at[node]]);
+    if (near >= 0 && at[near] && at[far]) {
+      halo(ink.bad, 4, [8, 6], [at[near], at[far]]);
+      const [x, y] = [(at[near][0] + at[far][0]) / 2, (at[near][1] + at[far][1]) / 2];
+      pen.strokeStyle = ink["host-edge"]; pen.lineWidth = 8; cross(pen, x, y, 8);
+      pen.strokeStyle = ink.bad; pen.lineWidth = 4; cross(pen, x, y, 8);
+    }
+    for (const [host, color, dash] of [[source, ink.ink, []], [node, ink.bad, [5, 4]]]) {
+      if (!at[host]) continue;
+      pen.beginPath(); pen.arc(...at[host], 17, 0, 2 * Math.PI);
+      pen.strokeStyle = color; pen.lineWidth = 3; pen.setLineDash(dash); pen.stroke(); pen.setLineDash([]);
+    }
   }
 
-  function step(stamp) {
-    if (!playing) return;
-    if (last !== null) now += Math.min(0.25, (stamp - last) / 1000) * 100 * Number($("speed").value);
-    last = stamp;
-    if (now >= data.end) { now = data.end - 1; setPlaying(false); }
-    draw();
-    if (playing) requestAnimationFrame(step);
+  function trace(pen, points) {
+    pen.beginPath();
+    points.forEach((p, k) => k ? pen.lineTo(...p) : pen.moveTo(...p));
+    pen.stroke();
   }
 
-  function setPlaying(on) {
-    if (on && now >= data.end - 1) now = 0;
-    playing = on; last = null;
-    play.textContent = on ? "Pause" : "Play";
-    if (on) requestAnimationFrame(step);
+  function cross(pen, x, y, r) {
+    pen.beginPath(); pen.moveTo(x - r, y - r); pen.lineTo(x + r, y + r); pen.moveTo(x - r, y + r); pen.lineTo(x + r, y - r); pen.stroke();
   }
 
-  play.addEventListener("click", () => setPlaying(!playing));
-  slider.addEventListener("input", () => { now = Number(slider.value); draw(); });
-  strip.addEventListener("click", (e) => { now = data.end * e.offsetX / strip.clientWidth; draw(); });
-  for (const id of ["show-names", "show-radio", "show-parts"]) $(id).addEventListener("change", draw);
-  window.addEventListener("resize", draw);
-  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readInk(); draw(); });
-  slider.max = Math.max(data.end - 1, 0);
-  now = Math.min(data.end - 1, Math.round(data.end / 2));
-  readInk();
-  draw();
+  for (const id of ["show-names", "show-radio", "show-parts", "show-events"]) $(id).addEventListener("change", run.draw);
+  run.drawn.push(draw);
 })();
