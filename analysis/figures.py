@@ -1,4 +1,4 @@
-"""The charts of the report, as SVG that takes its colors from the page.
+"""The charts of the report: SVG that takes its colors from the page, and the numbers that it draws as CSV.
 
 Matplotlib draws; each color it is given is a stand-in that becomes a CSS variable afterwards, so that
 one drawing serves light and dark pages. Text stays text: it can be selected and read aloud.
@@ -9,7 +9,7 @@ import io
 import re
 import zlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
@@ -34,7 +34,25 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-def _svg(draw: Callable[[Axes], None], label: str, width: float = 6.4, height: float = 2.9) -> str:
+class Chart(NamedTuple):
+    svg: str  # an element
+    csv: str  # a column for each thing drawn
+
+
+def ceiling(values: np.ndarray) -> float | None:
+    """Where to end an axis that a few high values, as at the start of a run, would flatten for all others; None: nowhere."""
+    if not len(values):
+        return None
+    usual, most = max(float(np.percentile(values, 98)), 1.0), float(np.max(values))
+    return 1.25 * usual if most > 2.5 * usual else None
+
+
+def _chart(draw: Callable[[Axes], None], label: str, numbers: dict[str, Any]) -> Chart:
+    """`numbers`: column -> what is drawn."""
+    return Chart(_svg(draw, label), pd.DataFrame(numbers).to_csv(index=False, lineterminator="\n"))
+
+
+def _svg(draw: Callable[[Axes], None], label: str, width: float = 5.4, height: float = 2.6) -> str:
     """The SVG element that `draw(axes)` makes; `label` says in words what it shows."""
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
@@ -62,7 +80,11 @@ def _legend(axes: Axes) -> None:
     axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0.2)
 
 
-def delivery_over_time(bins: pd.DataFrame, width: float, window: tuple[float, float], bounded: bool) -> str:
+def _cut_off(axes: Axes, where: str) -> None:
+    axes.text(1.0, 1.03, f"cut off {where}", transform=axes.transAxes, ha="right", fontsize=9, color=FAINT)
+
+
+def delivery_over_time(bins: pd.DataFrame, width: float, window: tuple[float, float], bounded: bool) -> Chart:
     """Delivery ratio and bound of the events published in each bin."""
     def draw(axes: Axes) -> None:
         at = bins["bin"].to_numpy(float)
@@ -76,10 +98,12 @@ def delivery_over_time(bins: pd.DataFrame, width: float, window: tuple[float, fl
         axes.set(ylim=(0, 1.03), xlim=window, xlabel="published at (s)")
         axes.yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0))
         _legend(axes)
-    return _svg(draw, "Delivery ratio and physical bound by time of publication")
+    columns = ["expected", "delivered", *(["reachable"] if bounded else [])]
+    return _chart(draw, "Delivery ratio and physical bound by time of publication",
+                  {"published_from_s": bins["bin"], **{name: bins[name].astype(int) for name in columns}})
 
 
-def latency(percentiles: np.ndarray) -> str:
+def latency(percentiles: np.ndarray) -> Chart:
     """The distribution of latency, from percentiles 0 to 100 in s."""
     def draw(axes: Axes) -> None:
         milliseconds = np.maximum(percentiles * 1000, 0.01)
@@ -95,23 +119,26 @@ def latency(percentiles: np.ndarray) -> str:
             axes.plot([milliseconds[place]], [place / 100], "o", color=MAIN, markersize=5)
         axes.set(ylim=(0, 1.03), xlabel="latency (ms)")
         axes.yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0))
-    return _svg(draw, "Cumulative distribution of the latency of delivered events")
+    return _chart(draw, "Cumulative distribution of the latency of delivered events",
+                  {"percentile": np.arange(101), "latency_s": percentiles})
 
 
-def hops(counts: pd.DataFrame) -> str:
+def hops(counts: pd.DataFrame) -> Chart:
     """How many deliveries took how many hops."""
     def draw(axes: Axes) -> None:
         axes.bar(counts["hops"].to_numpy(float), counts["expected"].to_numpy(float), color=MAIN, width=0.8)
         axes.set(xlabel="hops", ylabel="deliveries")
         axes.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True))
         axes.grid(axis="x", visible=False)
-    return _svg(draw, "Deliveries by number of hops")
+    return _chart(draw, "Deliveries by number of hops",
+                  {"hops": counts["hops"].astype(int), "deliveries": counts["expected"].astype(int)})
 
 
-def losses(reasons: pd.DataFrame) -> str:
+def losses(reasons: pd.DataFrame) -> Chart:
     """Lost pairs by reason."""
+    counts = reasons.groupby("reason")["expected"].sum().sort_values()
+
     def draw(axes: Axes) -> None:
-        counts = reasons.groupby("reason")["expected"].sum().sort_values()
         names = [name.replace("_", " ") for name in counts.index]
         bars = axes.barh(names, counts.to_numpy(float), height=0.7,
                          color=[BOUND if name == "partitioned" else WARM for name in counts.index])
@@ -119,43 +146,55 @@ def losses(reasons: pd.DataFrame) -> str:
         axes.set(xlabel="pairs not delivered in time")
         axes.margins(x=0.12)
         axes.grid(axis="y", visible=False)
-    return _svg(draw, "Pairs not delivered in time, by reason")
+    return _chart(draw, "Pairs not delivered in time, by reason", {"reason": counts.index[::-1], "pairs": counts.to_numpy()[::-1]})
 
 
-def overhead(sent: pd.DataFrame) -> str:
+def overhead(sent: pd.DataFrame) -> Chart:
     """Bytes sent by message type."""
+    shown = sent[sent["bytes"] > 0].head(12)[::-1]
+
     def draw(axes: Axes) -> None:
-        shown = sent[sent["bytes"] > 0].head(12)[::-1]
         bars = axes.barh(shown["type"].to_list(), shown["bytes"].to_numpy(float) / 1000, color=MAIN, height=0.7)
         axes.bar_label(bars, fmt="{:,.0f}", padding=4, fontsize=9)
         axes.set(xlabel="sent in the run (kB)")
         axes.margins(x=0.12)
         axes.grid(axis="y", visible=False)
-    return _svg(draw, "Bytes sent in the run by message type")
+    return _chart(draw, "Bytes sent in the run by message type", {"type": shown["type"][::-1], "bytes": shown["bytes"][::-1].astype(int)})
 
 
-def shape(samples: pd.DataFrame) -> str:
-    """Radio partitions and tree fragments over time."""
+def shape(samples: pd.DataFrame, radio_known: bool) -> Chart:
+    """Tree fragments over time, and radio partitions. A spike, as at the start, is cut off and named."""
+    shown = ["fragments", *(["partitions"] if radio_known else [])]
+    highest = samples[shown].max(axis=1)
+    top = ceiling(highest.to_numpy(float))
+
     def draw(axes: Axes) -> None:
         axes.step(samples["t"], samples["fragments"], where="mid", color=WARM, label="tree fragments", linewidth=1.4)
-        axes.step(samples["t"], samples["partitions"], where="mid", color=BOUND, label="radio partitions", linewidth=1.8)
-        axes.set(xlabel="time (s)", ylim=(0, None), xlim=(0, float(samples["t"].iloc[-1])))
+        if radio_known:
+            axes.step(samples["t"], samples["partitions"], where="mid", color=BOUND, label="radio partitions", linewidth=1.8)
+        axes.set(xlabel="time (s)", ylim=(0, top), xlim=(0, float(samples["t"].iloc[-1])))
         axes.yaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True))
+        if top is not None:
+            _cut_off(axes, f"above: up to {highest.max():,.0f}, at {samples['t'][highest.idxmax()]:.0f} s")
         _legend(axes)
-    return _svg(draw, "Tree fragments and radio partitions over time")
+    return _chart(draw, f"Tree fragments {'and radio partitions ' if radio_known else ''}over time",
+                  {"t_s": samples["t"], **{name: samples[name].astype(int) for name in shown}})
 
 
-def seeking_times(percentiles: np.ndarray) -> str:
+def seeking_times(percentiles: np.ndarray) -> Chart:
     """The distribution of the time from noticing a lost link until joined, from percentiles 0 to 100 in s."""
     def draw(axes: Axes) -> None:
         axes.plot(percentiles, np.arange(101) / 100, color=WARM)
         axes.fill_between(percentiles, np.arange(101) / 100, color=WARM, alpha=0.15, linewidth=0)
         axes.set(ylim=(0, 1.03), xlim=(0, None), xlabel="from noticing the loss to joining (s)")
         axes.yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0))
-    return _svg(draw, "Cumulative distribution of the seeking time")
+        if percentiles[-1] > 4 * percentiles[95]:
+            axes.set_xlim(0, 2 * percentiles[95])
+            _cut_off(axes, f"at the right: up to {seconds(percentiles[-1])}")
+    return _chart(draw, "Cumulative distribution of the seeking time", {"percentile": np.arange(101), "seconds": percentiles})
 
 
-def outages(seconds: np.ndarray, left: np.ndarray) -> str:
+def outages(seconds: np.ndarray, left: np.ndarray) -> Chart:
     """The share of outages that are over after so many s: waits in ascending order, and the share that lasts longer."""
     def draw(axes: Axes) -> None:
         over = np.concatenate([[0.0], 1 - left])
@@ -167,4 +206,5 @@ def outages(seconds: np.ndarray, left: np.ndarray) -> str:
             axes.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda x, _: f"{x:g}"))
         axes.set(ylim=(0, 1.03), xlim=(0, None), xlabel="from radio loss to one tree again (s)")
         axes.yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0))
-    return _svg(draw, "Share of tree link outages that are over, by time since the radio loss")
+    return _chart(draw, "Share of tree link outages that are over, by time since the radio loss",
+                  {"seconds": seconds, "over": 1 - left})

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 import mobility
+from analysis import figures
 from analysis.journeys import journeys, left_out
 from analysis.study import Study
 
@@ -34,6 +35,7 @@ def playback(whole: Study) -> tuple[dict[str, object], list[str], str]:
     if len(leaders) > MAX_LINKS:
         notes.append(f"the map shows no leaders: they changed {len(leaders):,} times, the page holds {MAX_LINKS:,}")
         leaders = leaders.head(0)
+    shown = ["fragments", *(["partitions"] if run.radio_known else [])]
     events = journeys(whole)
     notes += left_out(events)
     return {
@@ -43,7 +45,8 @@ def playback(whole: Study) -> tuple[dict[str, object], list[str], str]:
         "lives": _rows(whole.lives, ["node"]),
         "radio": _rows(radio, ["i", "j"]), "tree": _rows(tree, ["i", "j"]),
         "leaders": _leaders(leaders),
-        "shape": [whole.shape[c].astype(int).tolist() for c in ("partitions", "fragments")],
+        "shape": {name: whole.shape[name].astype(int).tolist() for name in shown},
+        "ceiling": figures.ceiling(whole.shape[shown].max(axis=1).to_numpy(float)),
         "range": run.scenario.get("radio", {}).get("range"),
         "window": [int(round(t * 100)) for t in run.window], "treeless": run.treeless, **events,
     }, notes, no_map

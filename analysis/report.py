@@ -36,7 +36,7 @@ def write(whole: Study, summary: Summary) -> Path:
     data, left_out, no_map = playback(whole)
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True,
                                      trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"percent": _percent, "time": _time, "number": _number}
+    environment.filters |= {"percent": _percent, "time": _time, "number": _number, "json": _json}
     sections, more = setting.scenario(whole.run)
     n = whole.numbers
     text = environment.get_template("report.html").render(
@@ -48,7 +48,7 @@ def write(whole: Study, summary: Summary) -> Path:
         event_kinds=_groups(whole, whole.parts.kinds, "kind"), nodes=_hosts(whole, whole.parts.nodes, "node"),
         sources=_hosts(whole, whole.parts.sources, "source"), drops=whole.drops.to_dict("records"), codes=codes,
         traffic=whole.traffic, givers=recovery.by_giver(whole.recoveries), moves=[] if whole.moves is None else roaming.by_speed(whole.moves), bin_width=whole.parts.bin_width, left_out=left_out, no_map=no_map, has_shape=bool(len(whole.shape)),
-        data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
+        data=data,
         style=(_TEMPLATES / "report.css").read_text(), script="".join((_TEMPLATES / name).read_text() for name in _SCRIPTS))
     path = whole.run.path / "report.html"
     try:
@@ -58,7 +58,7 @@ def write(whole: Study, summary: Summary) -> Path:
     return path
 
 
-def _charts(whole: Study) -> dict[str, str]:
+def _charts(whole: Study) -> dict[str, figures.Chart]:
     """Each chart that there is something to draw for."""
     parts, run, charts = whole.parts, whole.run, {}
     counted = parts.classes[parts.classes["class"] == "counted"]
@@ -73,7 +73,7 @@ def _charts(whole: Study) -> dict[str, str]:
     if whole.sent["bytes"].sum() > 0:
         charts["overhead"] = figures.overhead(whole.sent)
     if len(whole.shape) and whole.shape["hosts"].max() > 0:
-        charts["shape"] = figures.shape(whole.shape)
+        charts["shape"] = figures.shape(whole.shape, run.radio_known)
     if len(whole.seeking_times):
         charts["seeking"] = figures.seeking_times(whole.seeking_times)
     waited = whole.outages[whole.outages["outcome"].isin(WAITED)].sort_values("seconds")
@@ -151,6 +151,11 @@ def _hosts(whole: Study, frame: pd.DataFrame, key: str) -> list[dict[str, Any]]:
     names = whole.run.hosts
     return [{**row, "name": names.get(int(row["name"]), int(row["name"]))}
             for row in _groups(whole, frame, key)]
+
+
+def _json(found: object) -> str:
+    """As a script element holds it: nothing in it ends the element."""
+    return json.dumps(found, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _percent(x: float) -> str:

@@ -26,18 +26,24 @@
 
   function drawStrip() {
     if (!strip) return;
-    const { pen, width, height } = fit(strip), [partitions, fragments] = data.shape, n = partitions.length;
-    const most = Math.max(2, ...fragments, ...partitions);
+    const { pen, width, height } = fit(strip), { fragments, partitions = [] } = data.shape, n = fragments.length;
+    const all = Math.max(...fragments, ...partitions), most = Math.max(2, data.ceiling ?? all);
     const curve = (values, paint, thick) => {
       pen.beginPath(); pen.strokeStyle = paint; pen.lineWidth = thick;
       values.forEach((v, k) => {
-        const y = height - 4 - (height - 8) * v / most;
+        const y = height - 4 - (height - 8) * Math.min(v, 1.2 * most) / most;  // over the edge where it is cut off
         pen.lineTo(width * k / n, y); pen.lineTo(width * (k + 1) / n, y);
       });
       pen.stroke();
     };
     curve(fragments, ink.warm, 1.3);
     curve(partitions, ink.bound, 1.6);
+    if (data.ceiling !== null) {
+      pen.font = "11px system-ui, sans-serif"; pen.fillStyle = ink.faint; pen.textAlign = "left";
+      pen.lineWidth = 4; pen.strokeStyle = ink["host-edge"];
+      pen.strokeText(`cut off above: up to ${all}`, 8, 11);
+      pen.fillText(`cut off above: up to ${all}`, 8, 11);
+    }
     cursor(pen, width, height);
   }
 

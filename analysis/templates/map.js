@@ -188,7 +188,7 @@
   }
 
   function drawHop(pen, near, far, move, t, mine) {
-    const part = !move.arrived ? 0.5 : move.until > move.from ? Math.min(1, (t - move.from) / (move.until - move.from)) : 1;
+    const part = !move.arrived ? 0.35 : move.until > move.from ? Math.min(1, (t - move.from) / (move.until - move.from)) : 1;
     const [x, y] = [near[0] + part * (far[0] - near[0]), near[1] + part * (far[1] - near[1])];
     pen.strokeStyle = pen.fillStyle = ink.ink; pen.lineWidth = mine ? 3 : 2;
     if (!move.arrived) pen.setLineDash([3, 4]);
