@@ -35,7 +35,7 @@ def playback(whole: Study) -> tuple[dict[str, object], list[str], str]:
     if len(leaders) > MAX_LINKS:
         notes.append(f"the map shows no leaders: they changed {len(leaders):,} times, the page holds {MAX_LINKS:,}")
         leaders = leaders.head(0)
-    shown = ["fragments", *(["partitions"] if run.radio_known else [])]
+    shown = [*([] if run.treeless else ["fragments"]), *(["partitions"] if run.radio_known else [])]
     events = journeys(whole)
     notes += left_out(events)
     return {
@@ -46,7 +46,7 @@ def playback(whole: Study) -> tuple[dict[str, object], list[str], str]:
         "radio": _rows(radio, ["i", "j"]), "tree": _rows(tree, ["i", "j"]),
         "leaders": _leaders(leaders),
         "shape": {name: whole.shape[name].astype(int).tolist() for name in shown},
-        "ceiling": figures.ceiling(whole.shape[shown].max(axis=1).to_numpy(float)),
+        "ceiling": figures.ceiling(whole.shape[shown].max(axis=1).to_numpy(float)) if shown else None,
         "range": run.scenario.get("radio", {}).get("range"),
         "window": [int(round(t * 100)) for t in run.window], "treeless": run.treeless, **events,
     }, notes, no_map

@@ -47,7 +47,7 @@ def write(whole: Study, summary: Summary) -> Path:
         sent=_sent(whole), repairs=whole.repairs.to_dict("records"), lost_links=whole.links.lost,
         event_kinds=_groups(whole, whole.parts.kinds, "kind"), nodes=_hosts(whole, whole.parts.nodes, "node"),
         sources=_hosts(whole, whole.parts.sources, "source"), drops=whole.drops.to_dict("records"), codes=codes,
-        traffic=whole.traffic, givers=recovery.by_giver(whole.recoveries), moves=[] if whole.moves is None else roaming.by_speed(whole.moves), bin_width=whole.parts.bin_width, left_out=left_out, no_map=no_map, has_shape=bool(len(whole.shape)),
+        traffic=whole.traffic, givers=recovery.by_giver(whole.recoveries), moves=[] if whole.moves is None else roaming.by_speed(whole.moves), bin_width=whole.parts.bin_width, left_out=left_out, no_map=no_map, has_shape=bool(len(whole.shape)) and (whole.run.radio_known or not whole.run.treeless),
         data=data,
         style=(_TEMPLATES / "report.css").read_text(), script="".join((_TEMPLATES / name).read_text() for name in _SCRIPTS))
     path = whole.run.path / "report.html"

@@ -18,7 +18,7 @@ from cli.output import OutputError, checked, complain
 from cli.terminal import guard
 
 GROUPS = {  # of commands, as the help lists them
-    "Run and compare": ("run", "check", "sweep", "ingest", "analyse", "compare", "plot"),
+    "Run and compare": ("run", "check", "sweep", "ingest", "analyse", "compare", "plot", "serve"),
     "Look closer": ("replay", "dissect", "frames", "capture", "exec"),
     "On real hosts": ("node", "radio", "pub", "sub", "collect"),
     "Repeat the papers' evaluation": ("reproduce",),

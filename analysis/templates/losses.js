@@ -26,7 +26,7 @@
 
   function drawStrip() {
     if (!strip) return;
-    const { pen, width, height } = fit(strip), { fragments, partitions = [] } = data.shape, n = fragments.length;
+    const { pen, width, height } = fit(strip), { fragments = [], partitions = [] } = data.shape, n = Math.max(fragments.length, partitions.length);
     const all = Math.max(...fragments, ...partitions), most = Math.max(2, data.ceiling ?? all);
     const curve = (values, paint, thick) => {
       pen.beginPath(); pen.strokeStyle = paint; pen.lineWidth = thick;

@@ -127,7 +127,7 @@
     const living = [...up.keys()].filter((h) => up[h] && at[h]);
     $("count-hosts").textContent = living.length;
     $("count-partitions").textContent = data.radio.length ? new Set(living.map((h) => partition[h])).size : "–";
-    $("count-fragments").textContent = new Set(living.map((h) => fragment[h])).size;
+    if (!data.treeless) $("count-fragments").textContent = new Set(living.map((h) => fragment[h])).size;
   }
 
   // bars of a round length and of the radio range; `meter` is in pixels, and so is the room to the right of x

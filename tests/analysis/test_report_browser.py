@@ -1,12 +1,16 @@
-"""The report in a real browser: from a file, offline, without an error, and its map plays."""
+"""The report in a real browser: from a file, offline, without an error; its map plays, its losses can be chosen, its charts saved."""
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import time
+from xml.etree import ElementTree
 
+import pandas as pd
 import pytest
 from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -21,15 +25,22 @@ FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "-
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory, spark):
-    log = network(8, 60.0, 4, radius=200.0, side=400.0, kinds=4, crash=True, window=[0.0, 50.0])
+    log = network(8, 60.0, 4, radius=200.0, side=400.0, kinds=4, crash=True, window=[0.0, 50.0], loss=0.15)
     path = log.write(tmp_path_factory.mktemp("browser") / "run")
     analyse(path)
     return path / "report.html"
 
 
 @pytest.fixture(scope="module")
-def browser(report, tmp_path_factory):
+def saved(tmp_path_factory):
+    """Where the browser saves files."""
+    return tmp_path_factory.mktemp("saved")
+
+
+@pytest.fixture(scope="module")
+def browser(report, saved, tmp_path_factory):
     options = Options()
+    options.add_experimental_option("prefs", {"download.default_directory": str(saved)})
     options.binary_location = shutil.which("chromium") or shutil.which("google-chrome") or ""
     for flag in [*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}", "--window-size=1280,1000"]:
         options.add_argument(flag)
@@ -38,6 +49,17 @@ def browser(report, tmp_path_factory):
     driver.get(report.as_uri())
     yield driver
     driver.quit()
+
+
+@pytest.fixture(scope="module")
+def outcomes(report):
+    return pd.read_parquet(report.parent / "tables" / "outcomes.parquet")
+
+
+@pytest.fixture(scope="module")
+def lost(outcomes):
+    """The lost pairs that count, in the order of publication."""
+    return outcomes[~outcomes["local"] & outcomes["reason"].notna()].sort_values(["published", "event", "node"], ignore_index=True)
 
 
 @pytest.fixture(autouse=True)
@@ -123,6 +145,95 @@ def test_a_dead_host_is_not_counted(browser):
     assert browser.find_element(By.ID, "count-hosts").text == "7"
 
 
+def lanes(browser) -> list:
+    return browser.find_elements(By.CSS_SELECTOR, "#lanes .lane")
+
+
+def card(browser) -> dict[str, str]:
+    """What the card says of the chosen loss."""
+    box = browser.find_element(By.ID, "loss")
+    facts = dict(zip([one.text for one in box.find_elements(By.TAG_NAME, "dt")], [one.text for one in box.find_elements(By.TAG_NAME, "dd")],
+                     strict=True))
+    return facts | {"reason": box.find_element(By.TAG_NAME, "h3").text, "way": box.find_element(By.CLASS_NAME, "way").text}
+
+
+def test_numbers_of_the_page_are_those_of_the_tables(browser, outcomes, lost):
+    counted = outcomes[~outcomes["local"] & ~outcomes["node_down"]]
+    assert f"{counted['in_time'].sum()} of {len(counted)} expected" in browser.find_element(By.CLASS_NAME, "cards").text
+    names = [lane.find_element(By.CLASS_NAME, "lane-name").text.split("\n") for lane in lanes(browser)]
+    assert len(lost) > 10 and {name.replace(" ", "_"): int(n) for name, n in names} == lost["reason"].value_counts().to_dict()
+    charts = {figure.get_dom_attribute("data-name"): pd.read_csv(io.StringIO(json.loads(
+        figure.find_element(By.TAG_NAME, "script").get_attribute("textContent")))) for figure in browser.find_elements(By.CSS_SELECTOR, "figure[data-name]")}
+    assert charts["made-losses"].set_index("reason")["pairs"].to_dict() == lost["reason"].value_counts().to_dict()
+    hops = counted[counted["in_time"]]["hops"].astype(int).value_counts()
+    assert charts["made-hops"].set_index("hops")["deliveries"].to_dict() == hops.to_dict()
+    over_time = charts["made-delivery"]
+    assert [over_time[name].sum() for name in ("expected", "delivered", "reachable")] == [
+        len(counted), counted["in_time"].sum(), counted["bound"].notna().sum()]
+    assert charts["made-latency"]["latency_s"].to_numpy() == pytest.approx(counted["latency"].quantile([k / 100 for k in range(101)]).to_numpy())
+
+
+def test_a_mark_on_the_time_line_shows_where_an_event_ended(browser, lost):
+    with_hop = lost[lost["near"].notna()]
+    loss = with_hop.iloc[len(with_hop) // 2]
+    canvas = next(lane for lane in lanes(browser) if lane.text.startswith(loss["reason"].replace("_", " "))).find_element(By.TAG_NAME, "canvas")
+    before = picture(browser)
+    at = loss["published"] / 60.0 - 0.5  # of its width, from its middle
+    ActionChains(browser).scroll_to_element(canvas).move_to_element_with_offset(canvas, round(at * canvas.size["width"]), 0).click().perform()
+    said = card(browser)
+    published = float(said["published"].split()[0])
+    near = lost[(lost["published"] - published).abs() < 0.001]
+    assert len(near) and set(near["reason"].str.replace("_", " ")) >= {said["reason"]} and abs(published - loss["published"]) < 1.0
+    assert said["event"] in set(near["event"]) and said["evidence"] in set(near["detail"])
+    assert clock(browser) == pytest.approx(published, abs=0.05) and picture(browser) != before
+
+
+def test_losses_can_be_walked_through_by_keys(browser, lost):
+    reason = lost["reason"].value_counts().index[0]
+    mine = lost[lost["reason"] == reason]
+    canvas = next(lane for lane in lanes(browser) if lane.text.startswith(reason.replace("_", " "))).find_element(By.TAG_NAME, "canvas")
+    canvas.send_keys(Keys.HOME)
+    events = [card(browser)["event"]]
+    for _ in range(3):
+        canvas.send_keys(Keys.ARROW_RIGHT)
+        events.append(card(browser)["event"])
+    assert events == mine["event"].to_list()[:4]
+    canvas.send_keys(Keys.END, Keys.ARROW_LEFT)
+    assert card(browser)["event"] == mine["event"].iloc[-2]
+    with_hop = lost[lost["near"].notna()].iloc[0]
+    browser.execute_script("document.querySelectorAll('#lanes canvas')[arguments[0]].focus()",
+                           lost["reason"].value_counts(sort=True).index.get_loc(with_hop["reason"]))
+    steps = lost[lost["reason"] == with_hop["reason"]].index.get_loc(with_hop.name)
+    browser.switch_to.active_element.send_keys(Keys.HOME, *[Keys.ARROW_RIGHT] * steps)
+    assert card(browser)["way"].endswith(f"; it ended between h{with_hop['near']:.0f} and h{with_hop['far']:.0f}")
+
+
+@pytest.mark.real_time
+def test_an_event_is_played_slowly(browser, lost):
+    browser.find_element(By.ID, "next-loss").click()
+    while not (slow := browser.find_element(By.CSS_SELECTOR, "#loss button")).is_enabled():
+        browser.find_element(By.ID, "next-loss").click()
+    start = clock(browser)
+    slow.click()
+    assert browser.execute_script("return run.speed") < 0.1
+    until = time.monotonic() + 300
+    while browser.find_element(By.ID, "play").text == "Pause" and time.monotonic() < until:
+        time.sleep(0.1)
+    assert browser.find_element(By.ID, "play").text == "Play" and start < clock(browser) < start + 10
+    browser.find_element(By.XPATH, "//div[@id='loss']//button[text()='Close']").click()
+    assert "Choose a mark" in browser.find_element(By.ID, "loss").text
+
+
+def test_a_chart_saves_as_svg_that_stands_alone(browser, saved):
+    browser.find_element(By.CSS_SELECTOR, "figure[data-name=made-hops] .save button").click()
+    until = time.monotonic() + 300
+    while not (saved / "made-hops.svg").is_file() and time.monotonic() < until:
+        time.sleep(0.1)
+    text = (saved / "made-hops.svg").read_text()
+    assert "var(--" not in text and "#1f6fb2" in text  # colors without the page
+    assert ElementTree.fromstring(text.encode()).tag == "{http://www.w3.org/2000/svg}svg"
+
+
 def test_boxes_change_the_drawing(browser):
     move_slider(browser, 1000)
     before = picture(browser)
@@ -133,8 +244,15 @@ def test_boxes_change_the_drawing(browser):
     assert picture(browser) == before
 
 
-@pytest.mark.parametrize("width", [1280, 800])
+@pytest.mark.parametrize("width", [1400, 800, 500])
 def test_nothing_is_wider_than_the_window(browser, width):
     browser.set_window_size(width, 900)
     inner, content = browser.execute_script("return [window.innerWidth, document.documentElement.scrollWidth]")
     assert content <= inner
+    cut = browser.execute_script("""
+        const closed = [...document.querySelectorAll("details:not([open])")];
+        for (const one of closed) one.open = true;
+        const cut = [...document.querySelectorAll(".wide")].filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.innerText.slice(0, 60));
+        for (const one of closed) one.open = false;
+        return cut;""")
+    assert width < 1400 or cut == []  # no table loses a column
