@@ -205,21 +205,29 @@ def _versions(left: Side, right: Side) -> list[str]:
 
 def table(found: Comparison) -> str:
     """The comparison as plain text."""
-    head = ["", "", found.left.label, found.right.label, "difference [95% CI]", "p", ""]
-    whole = max(len(found.left.members), len(found.right.members)) if found.paired else min(len(found.left.members), len(found.right.members))
-    lines = [_cells(row, whole) for row in found.rows]
-    if found.single:
-        head, lines = [*head[:4], "difference"], [line[:5] for line in lines]
+    head, *lines = cells(found)
     for above, line in zip(reversed(lines[:-1]), reversed(lines[1:]), strict=True):
         line[0] = "" if line[0] == above[0] else line[0]
     widths = [max(len(line[i]) for line in [head, *lines]) for i in range(len(head))]
     shown = ["  ".join(cell.ljust(width) if i < 2 or i == 6 else cell.rjust(width)
                        for i, (cell, width) in enumerate(zip(line, widths, strict=True))).rstrip() for line in [head, *lines]]
-    text = [_title(found), *shown, "", *_reading(found), *(f"note: {note}" for note in found.notes)]
+    text = [title(found), *shown, "", *reading(found), *(f"note: {note}" for note in found.notes)]
     return "\n".join(map(one_line, text))  # names and notes come from files
 
 
-def _title(found: Comparison) -> str:
+def cells(found: Comparison) -> list[list[str]]:
+    """The head of the table, and a line for each number: section, label, left, right, difference, and with several runs p, verdict."""
+    head = ["", "", found.left.label, found.right.label, "difference [95% CI]", "p", ""]
+    counts = len(found.left.members), len(found.right.members)
+    whole = max(counts) if found.paired else min(counts)
+    lines = [_cells(row, whole) for row in found.rows]
+    if found.single:
+        head, lines = [*head[:4], "difference"], [line[:5] for line in lines]
+    return [head, *lines]
+
+
+def title(found: Comparison) -> str:
+    """Which sides these are, their seeds, and what tells them apart."""
     left, right = found.left, found.right
     apart = [f"{key} {_word(a)} | {_word(b)}" for key, (a, b) in found.settings.items()]
     more = f" and {len(apart) - 6} more" if len(apart) > 6 else ""
@@ -233,7 +241,7 @@ def _word(value: object) -> str:
     return "unset" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
-def _reading(found: Comparison) -> list[str]:
+def reading(found: Comparison) -> list[str]:
     """What was tested and what came of it, in sentences."""
     if found.single:
         return ["One run per side cannot tell a difference from noise: give several seeds per side for a verdict."]

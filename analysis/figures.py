@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import matplotlib
@@ -19,10 +19,11 @@ matplotlib.use("svg")
 from matplotlib.axes import Axes  # noqa: E402  the backend must be chosen first
 from matplotlib.figure import Figure  # noqa: E402
 
-from analysis.summary import seconds  # noqa: E402
+from analysis.summary import Estimate, seconds  # noqa: E402
 
 INK, FAINT, GRID = "#010101", "#020202", "#030303"
 MAIN, BOUND, WARM, QUIET = "#0a0101", "#0a0202", "#0a0303", "#0a0404"
+SIDES = ("#1b9e77", "#c85a9a", "#b8860b", "#7b68c8", "#4aa3a2", "#8b93a1")  # more colors, as the map has them
 _VARIABLES = {INK: "--ink", FAINT: "--faint", GRID: "--rule", MAIN: "--main", BOUND: "--bound", WARM: "--warm",
               QUIET: "--quiet"}
 _STYLE: dict[Any, Any] = {
@@ -47,9 +48,9 @@ def ceiling(values: np.ndarray) -> float | None:
     return 1.25 * usual if most > 2.5 * usual else None
 
 
-def _chart(draw: Callable[[Axes], None], label: str, numbers: dict[str, Any]) -> Chart:
+def _chart(draw: Callable[[Axes], None], label: str, numbers: dict[str, Any], height: float = 2.6) -> Chart:
     """`numbers`: column -> what is drawn."""
-    return Chart(_svg(draw, label), pd.DataFrame(numbers).to_csv(index=False, lineterminator="\n"))
+    return Chart(_svg(draw, label, height=height), pd.DataFrame(numbers).to_csv(index=False, lineterminator="\n"))
 
 
 def _svg(draw: Callable[[Axes], None], label: str, width: float = 5.4, height: float = 2.6) -> str:
@@ -101,6 +102,73 @@ def delivery_over_time(bins: pd.DataFrame, width: float, window: tuple[float, fl
     columns = ["expected", "delivered", *(["reachable"] if bounded else [])]
     return _chart(draw, "Delivery ratio and physical bound by time of publication",
                   {"published_from_s": bins["bin"], **{name: bins[name].astype(int) for name in columns}})
+
+
+def delivery_of_runs(runs: Sequence[tuple[str, str, pd.DataFrame]], width: float) -> Chart:
+    """Delivery ratio by time of publication: a thin line for each run (side, name, bins), a thick one for all of a side."""
+    ratios = pd.DataFrame({name: (bins["delivered"] / bins["expected"]).set_axis(bins["bin"]) for _, name, bins in runs}).sort_index()
+    sides = list(dict.fromkeys(side for side, *_ in runs))
+
+    def draw(axes: Axes) -> None:
+        at = ratios.index.to_numpy(float)
+        for color, side in zip(_colors(len(sides)), sides, strict=True):
+            names = [name for of, name, _ in runs if of == side]
+            for name in names:
+                axes.step(at + width / 2, ratios[name], where="mid", color=color, linewidth=0.8, alpha=0.35)
+            counts = pd.concat([bins.set_index("bin")[["delivered", "expected"]] for of, _, bins in runs if of == side]).groupby(level=0).sum()
+            axes.step(counts.index.to_numpy(float) + width / 2, counts["delivered"] / counts["expected"], where="mid", color=color, label=side or "all runs")
+        axes.set(ylim=(0, 1.03), xlabel="published at (s)")
+        axes.yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0))
+        _legend(axes)
+    return _chart(draw, "Delivery ratio by time of publication, of each run", {"published_from_s": ratios.index, **{name: ratios[name].to_numpy() for name in ratios}})
+
+
+def losses_of_runs(runs: Sequence[tuple[str, str, pd.Series]]) -> Chart:
+    """Lost pairs by reason: a dot for each run (side, name, pairs by reason)."""
+    counts = pd.DataFrame({name: of for _, name, of in runs}).fillna(0).astype(int)
+    counts = counts.loc[counts.sum(axis=1).sort_values().index]
+    sides = list(dict.fromkeys(side for side, *_ in runs))
+
+    def draw(axes: Axes) -> None:
+        for place, (color, side) in enumerate(zip(_colors(len(sides)), sides, strict=True)):
+            at = np.arange(len(counts)) - 0.5 * (place - (len(sides) - 1) / 2) / max(1, len(sides))
+            names = [name for of, name, _ in runs if of == side]
+            for name in names:
+                axes.plot(counts[name], at, "o", color=color, markersize=4, alpha=0.6)
+            axes.plot(counts[names].mean(axis=1), at, "|", color=color, markersize=18, markeredgewidth=2.5, label=side or "mean")
+        axes.set(xlabel="pairs not delivered in time, a dot a run", xlim=(0, None), ylim=(-0.6, len(counts) - 0.4))
+        axes.set_yticks(np.arange(len(counts)), [str(name).replace("_", " ") for name in counts.index])
+        _legend(axes)
+    return _chart(draw, "Pairs not delivered in time, by reason, of each run", {"reason": counts.index, **{name: counts[name].to_numpy() for name in counts}})
+
+
+def spread(name: str, form: str, values: Mapping[str, Mapping[int, float]], means: Mapping[str, Estimate]) -> Chart:
+    """A number of several runs: a dot for each (side -> seed -> value), and the mean with its 95 % interval."""
+    factor, unit = {"share": (100.0, "%"), "seconds": (1000.0, "ms")}.get(form, (1.0, ""))
+
+    def draw(axes: Axes) -> None:
+        for place, (color, side) in enumerate(zip(_colors(len(values)), values, strict=True)):
+            at, mean = -place, means[side]
+            axes.plot([value * factor for value in values[side].values()], [at] * len(values[side]), "o", color=color, markersize=6, alpha=0.55)
+            if mean.runs > 1:
+                low, high = mean.interval(form)
+                axes.plot([low * factor, high * factor], [at - 0.28] * 2, color=color, linewidth=2.5)
+            axes.plot([mean.mean * factor], [at - 0.28], "D", color=color, markersize=6)
+        axes.set(xlabel=f"{name}{f' ({unit})' if unit else ''}", ylim=(0.5 - len(values) - 0.3, 0.5))
+        axes.set_yticks([-place for place in range(len(values))], [side or "runs" for side in values])
+        axes.grid(axis="y", visible=False)
+        axes.margins(x=0.1)
+        if axes.get_xlim()[0] < 0 <= min((value for of in values.values() for value in of.values()), default=0):
+            axes.set_xlim(left=0)  # what is never negative: an interval runs to the edge
+    rows = [(side, seed, value) for side, of in values.items() for seed, value in of.items()]
+    return _chart(draw, f"{name} of each run, and the mean with its 95 % interval",
+                  {"side": [row[0] for row in rows], "seed": [row[1] for row in rows], "value": [row[2] for row in rows]},
+                  height=1.5 + 0.4 * len(values))
+
+
+def _colors(sides: int) -> list[str]:
+    """A color for each side, told apart on light and dark pages; the first is the page's own."""
+    return [([MAIN, WARM, *SIDES])[k % (2 + len(SIDES))] for k in range(sides)]
 
 
 def latency(percentiles: np.ndarray) -> Chart:

@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 from analysis.errors import AnalysisError
@@ -13,12 +14,13 @@ from analysis.summary import CONFIDENCE, Summary
 from mobility.wholefile import check_place, write_whole
 
 FORMATS = (".json", ".csv")
+PAGE = ".html"  # several.py writes it
 
 
-def check_name(path: Path) -> None:
-    """Whether `write` knows the format that a file's name says, has a folder, and may write there. Raises AnalysisError."""
-    if path.suffix not in FORMATS:
-        raise AnalysisError(f"{path}: its name names no known format; end it with .json or .csv")
+def check_name(path: Path, formats: Sequence[str] = FORMATS) -> None:
+    """Whether a file's name says a known format, it has a folder, and may be written there. Raises AnalysisError."""
+    if path.suffix not in formats:
+        raise AnalysisError(f"{path}: its name names no known format; end it with {' or '.join(formats)}")
     if not path.parent.is_dir():
         raise AnalysisError(f"{path}: there is no folder {path.parent}; make it, or choose another")
     try:

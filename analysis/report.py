@@ -1,26 +1,21 @@
 """report.html: one file that opens offline, with everything the analysis found in one run."""
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import numpy as np
 import pandas as pd
 
-from analysis import codes, figures, recovery, roaming, setting
-from analysis.errors import AnalysisError
+from analysis import codes, figures, page, recovery, roaming, setting
 from analysis.facts import Sent, share
 from analysis.metrics import METRICS, numbers
 from analysis.outages import WAITED, survival
 from analysis.playback import playback
 from analysis.study import Study, delivered
-from analysis.summary import Summary, one, seconds
-from mobility.wholefile import write_whole
+from analysis.summary import Summary, one
 
-_TEMPLATES = Path(__file__).parent / "templates"
 _SCRIPTS = ("player.js", "map.js", "losses.js", "charts.js")
 _OUTCOMES = {
     "complete": "The run came to its end.",
@@ -34,13 +29,11 @@ _OUTCOMES = {
 def write(whole: Study, summary: Summary) -> Path:
     """Write the report into the run directory and return its path. Raises AnalysisError."""
     data, left_out, no_map = playback(whole)
-    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True,
-                                     trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"percent": _percent, "time": _time, "number": _number, "json": _json}
     sections, more = setting.scenario(whole.run)
     n = whole.numbers
-    text = environment.get_template("report.html").render(
-        run=whole.run, headline=setting.headline(whole.run), facts=setting.facts(whole.run), sections=sections,
+    path = whole.run.path / "report.html"
+    page.write(
+        path, "report.html", _SCRIPTS, run=whole.run, headline=setting.headline(whole.run), facts=setting.facts(whole.run), sections=sections,
         lines_left_out=more, summary=summary, n=n, v={metric.key: _text(n[metric.key], metric.form) for metric in METRICS if metric.key in n},
         name={metric.key: metric.name.capitalize() for metric in METRICS}, charts=_charts(whole), outcome=_outcome(whole),
         fidelity=_flat(whole.run.manifest.get("fidelity")), violations=whole.violations, losses=_losses(whole),
@@ -48,13 +41,7 @@ def write(whole: Study, summary: Summary) -> Path:
         event_kinds=_groups(whole, whole.parts.kinds, "kind"), nodes=_hosts(whole, whole.parts.nodes, "node"),
         sources=_hosts(whole, whole.parts.sources, "source"), drops=whole.drops.to_dict("records"), codes=codes,
         traffic=whole.traffic, givers=recovery.by_giver(whole.recoveries), moves=[] if whole.moves is None else roaming.by_speed(whole.moves), bin_width=whole.parts.bin_width, left_out=left_out, no_map=no_map, has_shape=bool(len(whole.shape)) and (whole.run.radio_known or not whole.run.treeless),
-        data=data,
-        style=(_TEMPLATES / "report.css").read_text(), script="".join((_TEMPLATES / name).read_text() for name in _SCRIPTS))
-    path = whole.run.path / "report.html"
-    try:
-        write_whole(path, text)
-    except OSError as error:
-        raise AnalysisError(f"{path}: cannot be written: {error.strerror}") from None
+        data=data)
     return path
 
 
@@ -153,25 +140,6 @@ def _hosts(whole: Study, frame: pd.DataFrame, key: str) -> list[dict[str, Any]]:
             for row in _groups(whole, frame, key)]
 
 
-def _json(found: object) -> str:
-    """As a script element holds it: nothing in it ends the element."""
-    return json.dumps(found, separators=(",", ":")).replace("<", "\\u003c")
-
-
-def _percent(x: float) -> str:
-    return "–" if math.isnan(x) else f"{100 * x:.1f}\u00a0%"
-
-
-def _time(x: float) -> str:
-    if x is None or math.isnan(x):
-        return "–"
-    return seconds(x).replace(" ", "\u00a0")
-
-
 def _text(x: float, form: str) -> str:
     """A metric as the page shows it."""
     return "–" if math.isnan(x) else one(x, form).replace(" ", "\u00a0")
-
-
-def _number(x: float, digits: int = 0) -> str:
-    return "–" if x is None or math.isnan(x) else f"{x:,.{digits}f}"

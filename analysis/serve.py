@@ -20,15 +20,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
-import jinja2
-
-from analysis import RULES
+from analysis import RULES, page
 from analysis.errors import AnalysisError
 
 HOST = "127.0.0.1"
 PATIENCE = 10.0  # s that a browser may take to ask
 LARGEST = 32 << 20  # bytes of a file that the list is made of
-_TEMPLATES = Path(__file__).parent / "templates"
 _REPORT = "report.html"
 _HEADERS = {  # a report is one file; whatever its records say, it loads nothing and sends nothing
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
@@ -228,11 +225,9 @@ def _date(started: object) -> str:
 
 
 def _page(folder: Path) -> str:
-    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     try:
         runs, links = listed(folder)
         trouble = ""
     except OSError as error:
         runs, links, trouble = [], 0, f"The folder cannot be read: {error.strerror}."
-    return environment.get_template("runs.html").render(folder=str(folder), runs=runs, links=links, trouble=trouble,
-                                                        style=(_TEMPLATES / "report.css").read_text())
+    return page.text("runs.html", (), folder=str(folder), runs=runs, links=links, trouble=trouble)

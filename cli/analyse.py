@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN",
                         help="run directory; give several of one scenario to get means with confidence intervals")
     parser.add_argument("--out", type=Path, metavar="FILE", help="also write every number's mean, half-width, n and value per seed, "
-                        "as .json or .csv")
+                        "as .json or .csv, or one report of all runs, as .html")
     parser.add_argument("--master", metavar="URL", help="Spark master (default: embedded)")
 
 

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                              "node settings, and each setting is compared with the first; or the folder of one study")
     parser.add_argument("--with", dest="right", type=Path, nargs="+", default=[], metavar="RUN",
                         help="the runs of the right side, where settings do not differ")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="also write the numbers, as .json or .csv")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="also write the numbers, as .json or .csv, or one report of all runs, as .html")
 
 
 def run(args: Arguments) -> int:
@@ -32,10 +32,14 @@ def run(args: Arguments) -> int:
 
     try:
         if args.out is not None:
-            means.check_name(args.out)
+            means.check_name(args.out, (*means.FORMATS, means.PAGE))
         found = compare.compare(args.runs, args.right, _say)
         print(visible("\n\n".join(map(compare.table, found))))
-        if args.out is not None:
+        if args.out is not None and args.out.suffix == means.PAGE:
+            from analysis import several
+
+            several.write_sides(found, args.out)
+        elif args.out is not None:
             compare.write(found, args.out)
     except AnalysisError as error:
         raise UserError(str(error)) from None

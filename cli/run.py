@@ -331,9 +331,13 @@ def analyse(paths: list[Path], master: str | None, out: Path | None = None) -> b
 
     try:
         if out is not None:
-            means.check_name(out)
+            means.check_name(out, (*means.FORMATS, means.PAGE))
         summary = analysis.analyse(paths, master, lambda sentence: print(sentence, file=sys.stderr, flush=True))
-        if out is not None:
+        if out is not None and out.suffix == means.PAGE:
+            from analysis import several
+
+            several.write_runs(summary, out)
+        elif out is not None:
             means.write(summary, out)
     except analysis.AnalysisError as error:
         raise UserError(str(error)) from None
@@ -342,4 +346,6 @@ def analyse(paths: list[Path], master: str | None, out: Path | None = None) -> b
     print()
     for report in summary.reports:
         print(f"Report: {report}")
+    if out is not None and out.suffix == means.PAGE:
+        print(f"Report of all: {out}")
     return not summary.invalid

@@ -52,7 +52,7 @@
     pen.fillStyle = ink.blob;
     const [from, until] = data.window.map((t) => place(t, width));
     pen.fillRect(from, 0, until - from, height);
-    pen.globalAlpha = losses.length > 400 ? 0.5 : 0.85;
+    pen.globalAlpha = Math.max(0.15, Math.min(0.85, 0.5 * width / losses.length));  // many at one place are darker
     pen.fillStyle = color;
     for (const loss of losses) pen.fillRect(place(loss[0] / 100, width) - 1, 2, 2, height - 4);
     pen.globalAlpha = 1;
@@ -130,7 +130,8 @@
     for (const [key, value] of [["event", title], ["published", `${seconds(t)}, at ${name(source)}`], ["wanted by", `${client} at ${name(node)}`],
       ["it came", late < 0 ? "never" : `${tiny(late)} after its publication`], ["evidence", data.details[detail]]])
       facts.append(element("dt", key), element("dd", value));
-    const head = element("p", `loss ${many(data.losses.indexOf(loss) + 1)} of ${many(data.losses.length)}`, "hint");
+    const head = element("p", `loss ${many(data.losses.indexOf(loss) + 1)} of ${many(data.losses.length)}`
+      + (data.lost > data.losses.length ? ` that are marked, ${many(data.lost)} in all` : ""), "hint");
     return [head, element("h3", what), element("p", says, "says"), facts, way(loss), buttons(loss)];
   }
 

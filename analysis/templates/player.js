@@ -16,7 +16,7 @@ const run = (() => {
   // the canvas as large as it is shown, and a pen in its pixels; with a ratio it becomes so high, but fits the window
   function fit(element, ratio) {
     const scale = window.devicePixelRatio || 1, width = element.clientWidth;
-    const height = ratio ? Math.min(Math.round(width * ratio), Math.round(Math.max(320, window.innerHeight * 0.64))) : element.clientHeight;
+    const height = ratio ? Math.min(Math.round(width * ratio), Math.round(Math.max(320, Math.min(720, window.innerHeight * 0.64)))) : element.clientHeight;
     if (ratio) element.style.height = height + "px";
     if (element.width !== Math.round(width * scale) || element.height !== Math.round(height * scale)) {
       element.width = Math.round(width * scale);
