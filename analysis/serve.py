@@ -11,12 +11,13 @@ import os
 import shlex
 import shutil
 import stat
+import sys
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from datetime import UTC, datetime
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from socketserver import TCPServer, ThreadingMixIn
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
@@ -49,14 +50,14 @@ class Listed(NamedTuple):
     command: str  # what makes the report, "" where it is there
 
 
-def server(folder: Path, port: int) -> ThreadingHTTPServer:
+def server(folder: Path, port: int) -> Server:
     """A server that listens; `serve_forever()` answers. Port 0 means any that is free. Raises AnalysisError."""
     if not folder.is_dir():
         raise AnalysisError(f"{folder}: no such folder; give the one that your runs lie in")
     if (folder / "scenario.toml").is_file():
         raise AnalysisError(f"{folder}: is one run; give the folder that it lies in, {folder.absolute().parent}")
     try:
-        return _Server(folder, port)
+        return Server(folder, port)
     except OSError as error:
         raise AnalysisError(f"{HOST}:{port}: cannot be listened on ({error.strerror}); give another with --port, or 0 for any "
                             "that is free") from None
@@ -71,16 +72,27 @@ def listed(folder: Path) -> tuple[list[Listed], int]:
     return sorted(runs, key=lambda run: (run.started, run.name), reverse=True), sum(entry.is_symlink() for entry in found)
 
 
-class _Server(ThreadingHTTPServer):
+class Server(ThreadingMixIn, TCPServer):
+    """HTTPServer would ask the network for the name of 127.0.0.1."""
+
+    allow_reuse_address = True
     daemon_threads = True  # what a browser still reads does not keep the command from its end
 
     def __init__(self, folder: Path, port: int) -> None:
         self.folder = folder
         super().__init__((HOST, port), _Handler)
 
+    @property
+    def port(self) -> int:
+        return int(self.server_address[1])
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), OSError):  # a browser that left
+            super().handle_error(request, client_address)
+
 
 class _Handler(BaseHTTPRequestHandler):
-    server: _Server
+    server: Server
     timeout = PATIENCE
     server_version, sys_version = "roamcast", ""
 
@@ -93,19 +105,21 @@ class _Handler(BaseHTTPRequestHandler):
             return
         name, _, rest = path.removeprefix("/").partition("/")
         try:
-            with _report(self.server.folder, os.fsdecode(unquote_to_bytes(name))) as file:
-                if not path.startswith("/") or rest != _REPORT:
-                    raise FileNotFoundError
-                self._send(file, os.fstat(file.fileno()).st_size)
+            if not path.startswith("/") or rest != _REPORT:
+                raise FileNotFoundError
+            file = _report(self.server.folder, os.fsdecode(unquote_to_bytes(name)))
         except (OSError, ValueError):
             self._refuse(HTTPStatus.NOT_FOUND, "there is no such report; the list of runs is at /")
+            return
+        with file:
+            self._send(file, os.fstat(file.fileno()).st_size)
 
     do_HEAD = do_GET
 
     def _for_us(self) -> bool:
         """Whether it was this machine's own name that the browser asked for."""
-        names = [f"{name}:{self.server.server_port}" for name in (HOST, "localhost")]
-        if self.server.server_port == 80:
+        names = [f"{name}:{self.server.port}" for name in (HOST, "localhost")]
+        if self.server.port == 80:
             names += [HOST, "localhost"]
         if self.headers.get_all("Host", []) not in [[name] for name in names]:
             self._refuse(HTTPStatus.FORBIDDEN, f"this is only for http://{names[0]}/")
@@ -147,8 +161,7 @@ class _Handler(BaseHTTPRequestHandler):
         """The terminal is for what the person must know."""
 
 
-@contextmanager
-def _report(folder: Path, name: str) -> Iterator[BinaryIO]:
+def _report(folder: Path, name: str) -> BinaryIO:
     """The report of a run that lies in the folder, opened step by step, through no link. Raises OSError, ValueError."""
     if name in ("", ".", "..") or "/" in name:
         raise FileNotFoundError
@@ -161,10 +174,10 @@ def _report(folder: Path, name: str) -> Iterator[BinaryIO]:
         file = os.open(_REPORT, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=run)
     finally:
         os.close(run)
-    with os.fdopen(file, "rb") as opened:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise FileNotFoundError
-        yield opened
+    if stat.S_ISREG(os.fstat(file).st_mode):
+        return os.fdopen(file, "rb")
+    os.close(file)
+    raise FileNotFoundError
 
 
 def _listed(folder: Path, name: str) -> Listed:
@@ -221,7 +234,12 @@ def _table(of: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _date(started: object) -> str:
-    return started[:16].replace("T", " ") if isinstance(started, str) else ""
+    """In UTC; "" where nothing says it with its time zone."""
+    try:
+        at = datetime.fromisoformat(started) if isinstance(started, str) else None
+        return f"{at.astimezone(UTC):%Y-%m-%d %H:%M}" if at is not None and at.tzinfo else ""
+    except (ValueError, OverflowError):
+        return ""
 
 
 def _page(folder: Path) -> str:

@@ -34,7 +34,7 @@ def run(args: Arguments) -> int:
         raise UserError(str(error)) from None
     with serving:
         try:
-            print(f"{len(listed(args.folder)[0])} runs in {args.folder}: http://{HOST}:{serving.server_port}/ (Ctrl-C ends)", flush=True)
+            print(f"{len(listed(args.folder)[0])} runs in {args.folder}: http://{HOST}:{serving.port}/ (Ctrl-C ends)", flush=True)
             serving.serve_forever()
         except KeyboardInterrupt:
             pass

@@ -52,10 +52,10 @@ def ask(folder):
     thread.start()
 
     def asked(path: str, method: str = "GET", host: str | None = None) -> tuple[int, dict[str, str], str]:
-        connection = http.client.HTTPConnection("127.0.0.1", serving.server_port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", serving.port, timeout=60)
         connection.putrequest(method, path, skip_host=True)
-        for name in [host or f"127.0.0.1:{serving.server_port}"] if host != "" else []:
-            connection.putheader("Host", name.replace("PORT", str(serving.server_port)))
+        for name in [host or f"127.0.0.1:{serving.port}"] if host != "" else []:
+            connection.putheader("Host", name.replace("PORT", str(serving.port)))
         connection.endheaders()
         answer = connection.getresponse()
         found = answer.status, dict(answer.headers), answer.read().decode()
@@ -115,11 +115,30 @@ def test_other_methods_are_refused(ask, method):
     (MANIFEST, SUMMARY | {"correct": False}, "safety is violated"),
     (MANIFEST, SUMMARY | {"rules": RULES - 1}, "counted by another version; analyse it again"),
     (MANIFEST | {"outcome": "interrupted"}, SUMMARY, "ended early: interrupted"),
-    ({}, SUMMARY, "nothing says how it ended"), (MANIFEST, None, "not analysed")])
+    (MANIFEST | {"started": 5}, SUMMARY, "valid"), ({}, SUMMARY, "nothing says how it ended"), (MANIFEST, None, "not analysed")])
 def test_the_list_says_whether_a_run_is_valid(tmp_path, manifest, summary, state):
     made(tmp_path, "one", manifest, summary)
     (run,), links = serve.listed(tmp_path)
     assert (run.state, run.good, links) == (state, state == "valid", 0)
+
+
+@pytest.mark.parametrize(("started", "shown"), [("2026-11-29T23:30:00-02:00", "2026-11-30 01:30"), ("2026-11-29T23:30:00", ""),
+                                                ("0001-01-01T00:00:00+23:00", ""), ("yesterday", ""), (None, "")])
+def test_the_list_has_times_in_utc(tmp_path, started, shown):
+    made(tmp_path, "one", MANIFEST | {"started": started})
+    assert serve.listed(tmp_path)[0][0].started == shown
+
+
+def test_a_browser_that_leaves_is_no_trouble(ask, folder, capfd):
+    (folder / "good" / "report.html").write_bytes(b"x" * (8 << 20))
+    port = int(ask("/", host="none")[2].split(":")[-1].strip("/\n"))
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        client.sendall(f"GET /good/report.html HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # reset
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        client.sendall(b"\0nonsense\r\n\r\n")
+        assert b"not a request" in client.recv(10_000)
+    assert ask("/")[0] == 200 and capfd.readouterr().err == ""
 
 
 def test_strange_names_and_broken_files_are_listed(ask, folder):
