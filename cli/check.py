@@ -18,10 +18,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: Arguments) -> int:
     from cli.run import commands, load
     from emulation import runner
+    from emulation.workload import expected
 
     for path in args.scenarios:
         scenario = load(path, {})
-        print(f"{path}: OK: {len(scenario.names)} hosts, {scenario.run.duration:g} s in {scenario.run.world}")
+        print(f"{path}: OK: {len(scenario.names)} hosts, {scenario.run.duration:g} s in {scenario.run.world}, {expected(scenario)}")
         for command in commands(scenario):
             print(f"{path}: {command}; `roamcast run` starts it only with --allow-commands")
         for note in runner.notes(scenario):

@@ -3,6 +3,7 @@
     scenario.toml   resolved, with the seed        world.jsonl      what the world did, the radio's truth
     manifest.json   versions, machine, outcome     nodes/N.jsonl    the records of node N
     trace.movements.gz  the movement as replayed   captures/N.pcap  what node N's radio saw
+    publications.csv    the log as replayed, if the scenario names one
 """
 from __future__ import annotations
 
@@ -116,6 +117,10 @@ class RunDirectory:
                              seconds=round(time.monotonic() - self._began, 3), **more)
         self._write_manifest(last=True)
         return outcome
+
+    def copy(self, file: Path, name: str) -> None:
+        """A file that the scenario names, into the folder. Raises DiskFull."""
+        self._write(name, file.read_bytes())
 
     def discard(self) -> None:
         """Remove the folder, which this made, with all that is in it."""

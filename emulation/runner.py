@@ -19,15 +19,18 @@ from emulation.neighborhood import TRUTH_INTERVAL
 from emulation.propagation import LINK_EXISTS
 from emulation.records import DiskFull, is_full
 from emulation.rundir import RunDirectory
-from emulation.workload import check_workload
+from emulation.workload import check_log, check_workload
 from emulation.workload import notes as workload_notes
 from emulation.world import Report, Run, Say, WorldError
 from topologies import Scenario
+
+LOG = "publications.csv"  # in a run directory: the log that is replayed
 
 
 def check(scenario: Scenario) -> None:
     """Check what topologies cannot without the node. Raises WorkloadError."""
     check_workload(scenario.workload)
+    check_log(scenario)
 
 
 def notes(scenario: Scenario) -> list[str]:
@@ -51,11 +54,13 @@ def run(scenario: Scenario, out: Path | None = None, progress: Report | None = N
     movement = scenario.movement()
     run = world.prepare(scenario, movement, progress, say)
     path = out or rundir.default_path(scenario.run.name, scenario.run.seed)
-    directory = RunDirectory(path, scenario.to_toml("trace.movements.gz"), world=scenario.run.world, now=run.now,
+    directory = RunDirectory(path, scenario.to_toml("trace.movements.gz", LOG), world=scenario.run.world, now=run.now,
                              notes=notes(scenario))
     outcome, reason = rundir.FAILED, None
     try:
         _write_trace(movement, path)
+        if scenario.workload.log is not None:
+            directory.copy(Path(scenario.workload.log), LOG)
         with _stop_on_interrupt(run):
             run.run(directory)
         outcome = rundir.INTERRUPTED if run.stopping else rundir.COMPLETE

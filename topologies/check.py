@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import mobility
 from mobility import waypoint
 from node.schema import config
+from topologies import amount
 from topologies.faults import LinkFault
 from topologies.motion import RandomWaypoint, Static, Trace
 from topologies.problems import line, show
@@ -214,8 +215,12 @@ def _workload(scenario: Scenario) -> Iterator[Finding]:
                 yield f"{key}.at", f"{row.at:g} in a run of {duration:g} s", "expected a time within the run"
             if row.until is not None and row.until <= row.at:
                 yield f"{key}.until", f"{row.until:g}", f"expected a time after at = {row.at:g}"
-            if name == "publish" and row.every is not None and row.spread > row.every:
-                yield f"{key}.spread", f"{row.spread:g} with every = {row.every:g}", "expected at most `every`"
+            yield from amount.of_row(key, row)
+    yield from _named(scenario, "workload.hosts", workload.hosts or ())
+    if workload.kinds and workload.until is not None and workload.until <= workload.start:
+        yield "workload.until", f"{workload.until:g}", f"expected a time after start = {workload.start:g}"
+    if workload.log is not None:
+        yield from amount.of_log(scenario)
 
 
 def _named(scenario: Scenario, key: str, hosts: Sequence[int]) -> Iterator[Finding]:
@@ -258,12 +263,16 @@ def _roaming(scenario: Scenario) -> Iterator[Finding]:
 def _amount(scenario: Scenario) -> Iterator[Finding]:
     """More than one client of a node may hold, or than a plan of the whole run should."""
     workload, count = scenario.workload, len(scenario.names)
-    for_all = sum(row.hosts is None for row in workload.subscribe)
-    own = Counter(host for row in workload.subscribe for host in row.hosts or ())
+    for_all = sum(row.held for row in workload.subscribe if row.hosts is None)
+    own: Counter[int] = Counter()
+    for row in workload.subscribe:
+        for host in row.hosts or ():
+            own[host] += row.held
     most = workload.subscriptions + for_all + max(own.values(), default=0)
     if most > MOST_FILTERS:
         yield "workload.subscribe", f"up to {most} filters at one host", f"expected at most {MOST_FILTERS}, a node's limit"
     rows: tuple[Subscribe | Publish, ...] = (*workload.subscribe, *workload.publish)
+    yield from amount.of_events(scenario)
     planned = count * workload.subscriptions + sum(count if row.hosts is None else len(row.hosts) for row in rows)
     if planned > MOST_PLANNED:
         yield "workload", f"{planned:,} subscriptions and events to plan", f"use fewer, or fewer hosts; at most {MOST_PLANNED:,} can be planned"

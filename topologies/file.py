@@ -108,9 +108,10 @@ def _below(above: Path, base: object) -> Path:
 
 
 def _anchor(tables: Tables, path: Path) -> None:
-    motion = tables.get("mobility")
-    if isinstance(motion, dict) and isinstance(motion.get("trace"), str):
-        motion["trace"] = str(path.parent.absolute() / motion["trace"])
+    for name, key in (("mobility", "trace"), ("workload", "log")):
+        table = tables.get(name)
+        if isinstance(table, dict) and isinstance(table.get(key), str):
+            table[key] = str(path.parent.absolute() / table[key])
 
 
 def whole(found: Sequence[tuple[Path, Tables]]) -> Tables:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,11 @@ def defaults(
     if radio.get("model") == "log_distance" and "sensitivity" in radio:
         radio.setdefault("data_sensitivity", radio["sensitivity"])
     workload = _table(tables, "workload")
-    workload.setdefault("kinds", 0 if workload.get("subscribe") or workload.get("publish") else 20)
+    workload.setdefault("kinds", 0 if any(workload.get(key) for key in ("subscribe", "publish", "log")) else 20)
     workload.setdefault("subscriptions", 0 if workload["kinds"] == 0 else 2)
+    if isinstance(workload.get("log"), str):
+        with suppress(OSError, RuntimeError, ValueError):  # links in a circle, a zero byte: whoever reads it will say so
+            workload["log"] = str((path.parent / workload["log"]).resolve())
     problems = _hosts(path, tables, read_trace)
     broken = {"mobility", "hosts"} if problems else set()  # the hosts may be those of the trace
     unknown, where = _ids(path, tables)
@@ -112,12 +116,14 @@ def _hosts(path: Path, tables: Tables, read_trace: Callable[[dict[str, Any]], mo
 def _rounded(path: Path, workload: Tables) -> Iterator[str]:
     """Values of events that would be other numbers than are written, as no filter would find them."""
     rows = workload.get("publish")
-    for k, row in enumerate(rows if isinstance(rows, list) else ()):
+    tables = [(("workload", "publish", k), row) for k, row in enumerate(rows if isinstance(rows, list) else ())]
+    for place, row in [(("workload",), workload), *tables]:
         event = row.get("event") if isinstance(row, dict) else None
         for name, value in event.items() if isinstance(event, dict) else ():
-            if isinstance(value, Inexact):
-                yield line(path, key_text(("workload", "publish", k, "event", name)), f"{value.text[:40]}, with more digits than a number can hold",
-                           f"use {float(value)!r}, its nearest value, or a text")
+            drawn = value.values() if isinstance(value, dict) else (value,)
+            for found in (one for item in drawn for one in (item if isinstance(item, list) else (item,)) if isinstance(one, Inexact)):
+                yield line(path, key_text((*place, "event", name)), f"{found.text[:40]}, with more digits than a number can hold",
+                           f"use {float(found)!r}, its nearest value, or a text")
 
 
 def _ids(path: Path, tables: Tables) -> tuple[list[str], set[str]]:
@@ -174,7 +180,7 @@ def naming_of(hosts: Tables) -> Naming:
 def _naming(tables: Tables) -> list[tuple[tuple[Any, ...], Tables, tuple[str, ...]]]:
     """Every table that names hosts, with its place and the keys that do."""
     workload, radio = _table(tables, "workload"), _table(tables, "radio")
-    found: list[tuple[tuple[Any, ...], Tables, tuple[str, ...]]] = [(("workload",), workload, ("roam",))]
+    found: list[tuple[tuple[Any, ...], Tables, tuple[str, ...]]] = [(("workload",), workload, ("roam", "hosts"))]
     for place, rows, keys in (
         (("workload", "subscribe"), workload.get("subscribe"), ("hosts",)),
         (("workload", "publish"), workload.get("publish"), ("hosts",)),

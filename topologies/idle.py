@@ -25,9 +25,9 @@ _LIMITS = ("medium", "positions", "nodes", "dropped", "records_lost")
 
 IDLE = (
     Idle("node", _ROAMING, lambda s: s.run.world == "sim" and not s.workload.roam, "hosts that roam (workload.roam)"),
-    Idle("workload", ("publish_interval", "publish_jitter", "payload", "start"), lambda s: not s.workload.kinds,
+    Idle("workload", ("publish_interval", "publish_jitter", "payload", "start", "until", "hosts", "event"), lambda s: not s.workload.kinds,
          "the generator, which explicit events switch off unless workload.kinds is given"),
-    Idle("workload", ("publish_jitter", "payload"), lambda s: bool(s.workload.kinds) and not s.workload.publish_interval,
+    Idle("workload", ("publish_jitter", "payload", "event"), lambda s: bool(s.workload.kinds) and not s.workload.publish_interval,
          "events of the generator (workload.publish_interval = 0)"),
     Idle("radio", ("coherence",), lambda s: getattr(s.radio, "shadowing", 1) == 0, "shadowing (radio.shadowing = 0)"),
     Idle("radio", ("retries", "queue", "carrier_sense"), lambda s: s.run.world == "mininet", "our own medium: wmediumd has its own settings"),

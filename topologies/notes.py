@@ -20,6 +20,7 @@ from scipy.spatial import cKDTree
 from mobility import Movement, TooDense, TraceError, Trajectory, waypoint
 from mobility.contacts import effort
 from topologies import idle, replay
+from topologies.draws import bounds
 from topologies.faults import HostFault, LinkFault
 from topologies.motion import RandomWaypoint, Static, Trace
 from topologies.problems import one_line, show
@@ -338,8 +339,9 @@ def _never_there(way: Trajectory, start: float, end: float) -> bool:
 def _workload(scenario: Scenario) -> Iterator[str]:
     workload = scenario.workload
     generated = workload.kinds > 0
+    logged = workload.log is not None
     subscribed = bool(workload.subscribe) or generated and workload.subscriptions > 0
-    published = bool(workload.publish) or generated and workload.publish_interval > 0
+    published = bool(workload.publish) or logged or generated and workload.publish_interval > 0
     if published and not subscribed:
         yield ("workload: events are published but nobody subscribes, so nothing is delivered; add "
                "[[workload.subscribe]], or kinds for the generator")
@@ -360,7 +362,7 @@ def _generator(scenario: Scenario) -> Iterator[str]:
     if interval > left and not short:
         yield (f"workload.publish_interval: {interval:g} s, but the generator runs for {left:g} s, so about {1 - left / interval:.0%} of the hosts "
                "publish nothing")
-    hosts, high = len(scenario.names), run.last_measured
+    hosts, high = len(scenario.names if workload.hosts is None else workload.hosts), run.last_measured
     if workload.subscriptions and not short and workload.start + run.grace > high and workload.start < run.window[1]:
         yield (f"run.grace: the generator subscribes at {workload.start:g} s, and events are expected from {run.grace:g} s later, after the last "
                f"measured event ({high:g} s), so nothing is expected")
@@ -377,9 +379,9 @@ def _generator(scenario: Scenario) -> Iterator[str]:
                "their attributes")
     taken = {f'kind = "k{kind:02d}"' for kind in range(min(workload.kinds, MOST_INSTANTS))} if workload.subscriptions else set()
     for k, row in enumerate(workload.subscribe):
-        if row.until is not None and row.filter in taken:
-            yield (f"workload.subscribe[{k}].until: hosts to which the generator gave the same filter, {row.filter}, lose it then too, because a "
-                   "client has a filter once")
+        if (row.until is not None or row.on is not None) and (same := next((text for text in row.all_filters if text in taken), None)):
+            yield (f"workload.subscribe[{k}].{'until' if row.on is None else 'on'}: hosts to which the generator gave the same filter, {same}, lose it then "
+                   "too, because a client has a filter once")
     if workload.start >= run.window[1]:
         yield f"workload.start: {workload.start:g} s, after the end of run.window at {run.window[1]:g} s, so nothing is measured"
 
@@ -393,6 +395,9 @@ def _subscriptions(scenario: Scenario) -> Iterator[str]:
             yield f"{key}.until: {row.until:g} s, but the run ends at {run.duration:g} s, so it is never withdrawn"
         if replay.is_short(run):
             continue
+        if row.on is not None and bounds(row.on)[1] < run.grace + run.deadline:
+            yield (f"{key}.on: a subscription lasts at most {bounds(row.on)[1]:g} s, but an event is expected only by who is subscribed from run.grace = "
+                   f"{run.grace:g} s before it until run.deadline = {run.deadline:g} s after it, so nothing is expected")
         if row.at + run.grace > high:
             yield (f"{key}.at: {row.at:g} s, and events are expected from run.grace = {run.grace:g} s later, after the last "
                    f"measured event ({high:g} s), so nothing is expected")
@@ -411,7 +416,7 @@ def _publications(scenario: Scenario) -> Iterator[str]:
             yield f"{key}.until: has no effect on a single event; add `every`, or leave it out"
         if row.until is not None and row.until > run.duration:
             yield f"{key}.until: {row.until:g} s, but the run ends at {run.duration:g} s"
-        if row.every is not None and row.at + row.every >= end:
+        if row.every is not None and row.is_exact and row.at + row.every >= end:
             yield f"{key}.every: {row.every:g} s after {row.at:g} s is not before {end:g} s, so there is one event per host"
         if row.spread and hosts == 1:
             yield f"{key}.spread: with one host there is nothing to spread; leave it out"
@@ -424,20 +429,20 @@ def _publications(scenario: Scenario) -> Iterator[str]:
 def _busy(scenario: Scenario) -> Iterator[str]:
     """Explicit events that come faster than the air takes them, beside those of the generator."""
     count = len(scenario.names)
-    rate = sum((count if row.hosts is None else len(row.hosts)) / row.every for row in scenario.workload.publish if row.every)
+    rate = sum((count if row.hosts is None else len(row.hosts)) * row.busiest() for row in scenario.workload.publish)
     if (load := rate * FRAME) > 1:
         yield (f"workload.publish: {rate:,.0f} events per second need {load:.3g} times the air's capacity if all hosts hear each other, even if "
                "each event is sent once")
 
 
 def _instants(scenario: Scenario) -> Iterator[tuple[float, int, int]]:
-    """(s, row, host) of each explicit event, as far as they can be counted in a moment."""
+    """(s, row, host) of each explicit event whose time is not drawn, as far as they can be counted in a moment."""
     duration = scenario.run.duration
     for k, row in enumerate(scenario.workload.publish):
         hosts = range(len(scenario.names)) if row.hosts is None else row.hosts
         end = min(duration, math.inf if row.until is None else row.until)
-        for number, host in enumerate(hosts):
-            first = row.at + row.spread * number / len(hosts)
+        for number, host in enumerate(hosts if row.is_exact else ()):
+            first = row.at + (row.spread or 0.0) * number / len(hosts)
             times = 1 if row.every is None else math.ceil(max(end - first, 0.0) / row.every)
             for count in range(times if first < end else 0):
                 yield round(first + count * (row.every or 0.0), 6), k, host
@@ -482,7 +487,7 @@ def _gone(scenario: Scenario) -> Iterator[str]:
     ends = {host: of[-1][0] for host, of in _down(scenario).items() if of and of[-1][1] == math.inf}
     if len(ends) == len(hosts) and (last := max(ends.values())) < run.last_measured:
         yield f"faults: all hosts are down from {last:g} s on, but events are measured until {run.last_measured:g} s"
-    if workload.kinds or not workload.publish:  # events all along, or none, which another note says
+    if workload.kinds or workload.log is not None or not workload.publish:  # events all along, or none, which another note says
         return
     first = min(event.at for event in workload.publish)
     for k, row in enumerate(workload.subscribe):

@@ -136,6 +136,8 @@ def _cure(kind: str, context: Mapping[str, Any]) -> str:
         return text.format(f"{value:g}" if isinstance(value, float) else value)
     if kind == "literal_error":
         return f"expected {context['expected']}".replace("'", '"')
+    if kind == "draw":
+        return str(context["cure"])
     if kind == "too_short":
         return f"expected at least {context['min_length']} of them"
     if kind == "too_long":

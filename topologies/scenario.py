@@ -101,16 +101,18 @@ class Scenario(Section):
         )
         return model.first(len(names), names).window(0.0, duration)
 
-    def to_toml(self, trace: str | None = None) -> str:
+    def to_toml(self, trace: str | None = None, log: str | None = None) -> str:
         """The scenario with all its defaults, as TOML; loading it gives an equal scenario.
 
         `trace`: path of a BonnMotion copy of `movement()`, relative to where the text will be; a
-        scenario that replays a trace then names this copy instead.
+        scenario that replays a trace then names this copy instead. `log`: of a copy of workload.log, likewise.
         """
         tables = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         tables["hosts"].update(tables["hosts"].pop("each"))
         if trace is not None and isinstance(self.mobility, Trace):
             tables["mobility"] = {"trace": trace, "format": "bonnmotion", "start": 0.0}
+        if log is not None and self.workload.log is not None:
+            tables["workload"]["log"] = log
         return tomli_w.dumps(tables)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from emulation.medium import propagation_of
 from mobility import Movement
-from topologies import Scenario
+from topologies import Scenario, publications
 
 LEADER_SHARE = 2.5  # datagrams of a host for each beacon of its leader, acknowledgements and repairs included
 EVENT_SHARE = 0.3  # datagrams of a host for each event of the network, retransmissions included
@@ -59,8 +59,9 @@ def events(scenario: Scenario, hosts: int) -> float:
     """Events that the workload publishes a second, all hosts together, while it is at its busiest."""
     workload = scenario.workload
     rate = hosts / workload.publish_interval if workload.kinds and workload.publish_interval else 0.0
-    explicit = (len(entry.hosts or range(hosts)) / entry.every for entry in workload.publish if entry.every)
-    return rate + sum(explicit)
+    explicit = (len(entry.hosts or range(hosts)) * entry.busiest() for entry in workload.publish)
+    log = publications.of(scenario)
+    return rate + sum(explicit) + (len(log) / max(log[-1].time - log[0].time, 1.0) if log else 0.0)
 
 
 def degree(scenario: Scenario, movement: Movement) -> float:

@@ -41,6 +41,7 @@ from node.roaming.device import Device
 from node.settings import Settings
 from node.shell.logs import Journal, Records
 from node.shell.radio import Radio
+from topologies import publications
 
 ENDS = signal.SIGUSR1  # tells a node that the run is over
 COUNT = 0.5  # s between two looks at what was lost
@@ -159,7 +160,7 @@ class _Client:
         self._up = False
         scenario = plan.scenario
         self._workload = Workload(self._clock, scenario.workload, plan.hosts, scenario.run.seed, scenario.run.duration,
-                                  self._of, only=[host], counts=_Counts(self._tally))
+                                  self._of, only=[host], counts=_Counts(self._tally), log=publications.of(scenario))
         self._clock.run(max(port.tick(), 0.0))  # what was to happen while the host was down
 
     def _of(self, host: int) -> Broker | Device | None:

@@ -105,7 +105,7 @@ def test_a_scenario_that_is_not_there(tmp_path):
 def test_check_runs_nothing(tmp_path):
     (tmp_path / "good.toml").write_text(PARK)
     shown = roamcast("check", "good.toml", cwd=tmp_path)
-    assert (shown.returncode, shown.stdout) == (0, "good.toml: OK: 12 hosts, 120 s in sim\n")
+    assert (shown.returncode, shown.stdout) == (0, "good.toml: OK: 12 hosts, 120 s in sim, 288 publications\n")
     assert [file.name for file in tmp_path.iterdir()] == ["good.toml"]
 
 

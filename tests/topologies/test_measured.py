@@ -20,7 +20,7 @@ def test_events_fall_into_a_span_as_counting_them_says(seed):
         until = draw.choice([None, at + draw.randrange(1, 50)])
         begin = draw.randrange(90)
         end = begin + draw.randrange(20)
-        row = Publish.model_validate({"at": float(at), "every": every, "until": until and float(until), "event": {"a": 1}})
+        row = Publish.model_validate({"at": float(at), "every": every, "spread": 0.0, "until": until and float(until), "event": {"a": 1}})
         times = [at + (every or 0.0) * k for k in range(1 if every is None else 200)]
         told = any(begin <= t <= end and t < min(stop, until or stop) for t in times)
         assert row.falls_into(begin, end, stop) == told, (row, begin, end)

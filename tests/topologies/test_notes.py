@@ -207,7 +207,7 @@ def test_nothing_is_told_of_what_is_plain(tmp_path, tail):
 
 
 @pytest.mark.parametrize(("tail", "told"), [
-    (WANT + ROW.format("every = 5"), "[0]: 3 events are published at one time, 0 s, and 3 or more at 11 other times"),
+    (WANT + ROW.format("every = 5\nspread = 0"), "[0]: 3 events are published at one time, 0 s, and 3 or more at 11 other times"),
     (WANT + ROW.format("at = 20"), "[0]: 3 events are published at one time, 20 s: they"),
     (WANT + "".join(f"[[workload.publish]]\nhosts = [{k}]\nat = {10 + 5 * k}\nevery = 5\nevent = {{ a = 2 }}\n" for k in range(3)),
      "[0], [1], [2]: 3 events are published at one time, 20 s"),
@@ -216,7 +216,7 @@ def test_nothing_is_told_of_what_is_plain(tmp_path, tail):
 ])  # fmt: skip
 def test_many_events_at_one_instant_are_told_and_can_be_spread(tmp_path, tail, told):
     assert any(note.startswith(f"workload.publish{told}") and "spread = " in note for note in notes(tmp_path, tail))
-    spread = tail.replace("event = { a = 2 }", "spread = 5\nevent = { a = 2 }")
+    spread = tail.replace("spread = 0\n", "").replace("event = { a = 2 }", "spread = 5\nevent = { a = 2 }")
     assert not any("at one instant" in note for note in notes(tmp_path, spread)) or tail.count("publish]]") > 1
 
 

@@ -21,7 +21,7 @@ from node import wire
 from node.broker import Broker
 from node.config import NodeConfig
 from node.journal import JournaledBroker
-from topologies import Scenario
+from topologies import Scenario, publications
 from topologies.faults import HostFault, LinkFault
 
 EPOCH = 1_767_225_600.0  # 2026-01-01T00:00:00Z: the wall clock of virtual time 0, in captures
@@ -56,7 +56,7 @@ class Simulated:
             recorders.world_records(), capture=captures, clock=clock,
             make_broker=devices.maker(scenario.run.seed, roaming, make_broker), off=late)
         self.workload = Workload(clock, scenario.workload, hosts, scenario.run.seed, self._duration,
-                                 self.simulation.brokers.__getitem__)
+                                 self.simulation.brokers.__getitem__, log=publications.of(scenario))
         self.simulation.started.append(self.workload.started)
         for host in range(hosts):
             if host not in late:
