@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from topologies.naming import Naming
 
 
+VARIABLE, DEFAULT = "ROAMCAST_CONTROL", "/run/roamcast/control.sock"  # where a node of this host is, unless said otherwise
+
+
 def host_of(run: Path, text: str) -> int:
     """The id of the host of a run directory that the text means, by name or id. Raises UserError.
 
@@ -65,12 +68,20 @@ class AtNode(argparse.Namespace):
 
 
 def add_node(parser: argparse.ArgumentParser) -> None:
-    """Options that say which node is meant: --control PATH, or --run RUN --host HOST."""
-    where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("--control", type=Path, metavar="PATH", help="control socket of the node")
+    """Options that say which node is meant: --control PATH, --run RUN --host HOST, or neither for this host's own."""
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--control", type=Path, metavar="PATH",
+                       help=f"control socket of the node (default: ${VARIABLE}, or else {DEFAULT})")
     where.add_argument("--run", type=Path, metavar="RUN", dest="live",
                        help="instead: directory of a live run, with --host")
     parser.add_argument("--host", metavar="HOST", help="host of that run, by id or name")
+
+
+def unreachable(args: AtNode, error: Exception) -> str:
+    """What a client's error says, and where the socket's name came from if nobody gave it."""
+    if args.control is not None or args.live is not None or "no node listens here" not in str(error):
+        return str(error)
+    return f"{error}; or give --control, or set {VARIABLE}"
 
 
 def control_of(args: AtNode) -> Path:
@@ -84,7 +95,10 @@ def control_of(args: AtNode) -> Path:
         if args.host is not None:
             raise UserError("--host goes with --run; --control names the node by itself")
         return args.control
-    assert args.live is not None  # one of the two is required
+    if args.live is None:
+        if args.host is not None:
+            raise UserError("--host goes with --run, the directory of a live run")
+        return Path(os.environ.get(VARIABLE) or DEFAULT)
     from emulation.realtime.live import LiveRun, NotLive  # a host that has the node alone lacks this
 
     if args.host is None:

@@ -1,10 +1,11 @@
-"""`roamcast sub`: print the events that match, one JSON object a line, until Ctrl-C."""
+"""`roamcast sub`: print the events that match, one JSON object a line, until Ctrl-C, a count or a time."""
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
 
-from cli.hosts import AtNode, add_node, control_of
+from cli.arguments import number, whole
+from cli.hosts import AtNode, add_node, control_of, unreachable
 
 MOST_BYTES = 4  # that somebody may have meant for a number
 HELP = "print matching events, received through a node"
@@ -12,19 +13,26 @@ HELP = "print matching events, received through a node"
 
 class Arguments(AtNode):
     filters: list[str]
+    count: int | None
+    seconds: float | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_node(parser)
+    parser.add_argument("-C", dest="count", type=whole(1, 10**9, "events"), metavar="N", help="end after N events")
+    parser.add_argument("-W", dest="seconds", type=number(0.001, 1e7, "seconds"), metavar="S", help="end S seconds after the subscription")
+    parser.epilog = ("Exit codes: 0 ended by Ctrl-C, by -C, or by -W after an event if there is no -C; 1 ended by -W before that; 2 the node "
+                     "cannot be reached, went away or refuses a filter. Each line is a JSON object.")
     parser.add_argument("filters", nargs="+", metavar="FILTER", help="""filter, such as 'kind = "temp" and value > 30' (docs/filters.md)""")
 
 
 def run(args: Arguments) -> int:
-    """Ends with 0 at Ctrl-C and with 2 when the node goes away."""
+    """0: Ctrl-C, or what was asked for came; 1: it did not come in time; 2: the node went away."""
     import json
     import sys
+    import time
 
-    from cli.errors import UserError
+    from cli.errors import FAILED, UserError
     from node.client import Client, ClientError
     from node.lines import attributes_out
 
@@ -42,14 +50,18 @@ def run(args: Arguments) -> int:
                 print(f"subscribed: {taken}", file=sys.stderr, flush=True)
                 for doubt in doubts(taken):
                     print(f"roamcast: {doubt}", file=sys.stderr, flush=True)
-            while True:
-                event = client.receive()
-                assert event is not None  # it waits for ever
+            seen, deadline = 0, None if args.seconds is None else time.monotonic() + args.seconds
+            while args.count is None or seen < args.count:
+                event = client.receive(None if deadline is None else max(deadline - time.monotonic(), 0.0))
+                if event is None or deadline is not None and time.monotonic() > deadline:
+                    return 0 if seen and args.count is None else FAILED
+                seen += 1
                 print(json.dumps({"event": event.id, "attributes": attributes_out(event.attributes),
                                   "bytes": len(event.payload), "hops": event.hops,
                                   "published": event.published, "recovered": event.recovered}, ensure_ascii=False), flush=True)
+            return 0
     except ClientError as error:
-        raise UserError(str(error)) from None
+        raise UserError(unreachable(args, error)) from None
     except KeyboardInterrupt:
         return 0
     finally:

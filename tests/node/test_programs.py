@@ -177,6 +177,34 @@ def test_pub_synced(node):
     assert done.returncode == 0 and node.kinds("published")[0]["event"] == done.stdout.strip()
 
 
+def test_pub_reads_lines_and_sub_ends_by_a_count_or_a_time(node):
+    node.start()
+    node.ready()
+    env = environment() | {"ROAMCAST_CONTROL": str(node.socket)}  # no --control
+
+    def command(*words, text=None):
+        return subprocess.run([sys.executable, "-P", "-m", "cli", *words], env=env, input=text, capture_output=True, text=True)
+
+    sub = subprocess.Popen([sys.executable, "-P", "-m", "cli", "sub", "-C", "3", 'kind = "line"'], env=env, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True)
+    assert sub.stderr.readline().startswith("subscribed")
+    done = command("pub", "-l", "--json", "kind=line", text='n:=1 note="two words"\n\n{"n": 2, "ok": true}\nn=three\n')
+    assert done.returncode == 0 and [json.loads(line)["recorded"] for line in done.stdout.splitlines()] == [True] * 3
+    out, _ = sub.communicate(timeout=60)
+    assert sub.returncode == 0 and [json.loads(line)["attributes"] for line in out.splitlines()] == [
+        {"kind": "line", "n": 1, "note": "two words"}, {"kind": "line", "n": 2, "ok": True}, {"kind": "line", "n": "three"}]
+    assert [json.loads(line)["event"] for line in out.splitlines()] == [json.loads(line)["event"] for line in done.stdout.splitlines()]
+    assert command("sub", "-W", "0.2", 'kind = "never"').returncode == 1
+    for text, told in (("n:=1\nn\n", "line 2: n: not an attribute"), ('{"n": [1]}\n', "line 1: n: found [1]; give a text"), ("kind=x\n", "line 1: kind: given twice"),
+                       ('{"n": 1, "n": 2}\n', "a name twice"), ("n='1\n", "line 1: n='1: no closing quotation"), ("{}\n", "no attributes"), ('{"n": NaN}\n', "a finite number")):
+        done = command("pub", "-l", "kind=line", text=text)
+        assert done.returncode == 2 and told in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert command("pub").returncode == 2 and command("sub", "--host", "3", "*").stderr.startswith("roamcast: --host goes with --run")
+    node.end()
+    env["ROAMCAST_CONTROL"] = str(node.socket) + "x"
+    assert "or give --control, or set ROAMCAST_CONTROL" in command("pub", "a=b").stderr
+
+
 # ---- slow readers
 
 
