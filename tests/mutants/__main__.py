@@ -33,9 +33,9 @@ TESTS = {  # of each room, quick ones first: they run until one fails
     "routing": ("seen_events", "routing_rules", "routing", "replay", "once", "strategies", "nouns", "reconcile_path", "figures",
                 "transient", "handoff", "oracle"),
     "trees": ("tree_rules", "maodv", "maodv_histories"),
-    "roaming": ("roaming_rules", "handoff", "roaming_client", "roaming_liars", "roaming"),
+    "roaming": ("roaming_rules", "stop_way", "handoff", "roaming_client", "roaming_liars", "roaming"),
     "recovery": ("recovery_parts", "recovery_algorithms", "nouns", "recovery_histories"),
-    "channel": ("channel", "once", "links"),
+    "channel": ("channel", "allowance", "once", "links"),
 }
 
 

@@ -12,7 +12,6 @@ from node.filters import parse
 from node.ids import LinkId
 from tests.node.lossy_air import Air, Host, event, linked
 from tests.node.radio_world import RadioWorld
-from tests.node.tree_world import TreeWorld
 
 ATTACK = 5.0  # s
 RID = (1, 2)
@@ -136,16 +135,3 @@ def test_a_whole_table_and_its_withdrawal_do_not_wait():
 def test_it_is_recorded_once_a_minute():
     one = Allowance(0.0)
     assert [one.is_news(t) for t in (0.0, 1.0, 59.0, 61.0, 62.0)] == [True, False, False, True, False]
-
-
-def test_nobody_is_asked_for_more_than_the_window_whatever_a_neighbor_wants():
-    world = TreeWorld(3, edges=[(0, 1), (1, 2)], replay_window=5)
-    for core in world.cores:
-        core.attach("c")
-    link = world.links[frozenset((0, 1))]
-    world.cores[1].env.time = 1000.0
-    world.cores[1].receive(link, wire.Sub((parse('kind = "a"'),), 60000))
-    assert [message.since for _, _, message in world.cores[1].take_sent()] == [500]
-    world = TreeWorld(3, edges=[(0, 1), (1, 2)], replay_window=0)
-    world.cores[1].receive(world.links[frozenset((0, 1))], wire.Sub((parse('kind = "a"'),), 60000))
-    assert [message.since for _, _, message in world.cores[1].take_sent()] == [None]

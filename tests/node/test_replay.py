@@ -84,6 +84,19 @@ def test_ages_count_not_clocks():
         assert two(4.0, 2.0, subscribe_late=True, shift=shift)[1] == []
 
 
+def test_nobody_is_asked_for_more_than_the_window_whatever_a_neighbor_wants():
+    world = TreeWorld(3, edges=[(0, 1), (1, 2)], replay_window=5)
+    for core in world.cores:
+        core.attach("c")
+    link = world.links[frozenset((0, 1))]
+    world.cores[1].env.time = 1000.0
+    world.cores[1].receive(link, wire.Sub((parse('kind = "a"'),), 60000))
+    assert [message.since for _, _, message in world.cores[1].take_sent()] == [500]
+    world = TreeWorld(3, edges=[(0, 1), (1, 2)], replay_window=0)
+    world.cores[1].receive(world.links[frozenset((0, 1))], wire.Sub((parse('kind = "a"'),), 60000))
+    assert [message.since for _, _, message in world.cores[1].take_sent()] == [None]
+
+
 def test_in_a_tree_at_rest_a_repair_asks_nobody_beyond_who_has_the_events():
     """Filters that were told before the window are not told again: what they brought has come."""
     world = TreeWorld(5, edges=[(0, 1), (1, 2), (2, 3), (3, 4)], replay_window=60, reconciler=RECONCILERS["timed"])
