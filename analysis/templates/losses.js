@@ -9,6 +9,7 @@
   const many = (n) => n.toLocaleString("en");
   const byReason = data.reasons.map((_, reason) => data.losses.filter((loss) => loss[4] === reason));
   run.loss = null;
+  let usual = null;  // the speed before an event was played slowly
 
   function element(tag, text, className) {
     const made = document.createElement(tag);
@@ -157,7 +158,12 @@
     const last = Math.max(0, ...hops.filter((_, k) => k % 4 === 0 || k % 4 === 3), ...came.filter((_, k) => k % 2 === 0));
     const close = element("button", "Close", "plain");
     close.type = "button";
-    close.addEventListener("click", () => { choose(null); $("next-loss").focus(); });
+    close.addEventListener("click", () => {
+      if (usual !== null) run.setSpeed(usual);
+      usual = null;
+      choose(null);
+      $("next-loss").focus();
+    });
     if ($("play")) {
       const slow = element("button", "Play it slowly");
       slow.type = "button";
@@ -165,6 +171,7 @@
       if (slow.disabled) slow.title = "No host sent it on";
       slow.addEventListener("click", () => {  // in some five seconds
         const wanted = Math.max(last, 10) / 1e4 / 5;
+        usual ??= run.speed;
         const slower = run.speeds.filter((one) => one <= wanted);
         run.setSpeed(slower.length ? Math.max(...slower) : Math.min(...run.speeds));
         run.now = t / 100;

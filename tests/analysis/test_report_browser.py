@@ -66,6 +66,7 @@ def lost(outcomes):
 def paused(browser):
     if browser.find_element(By.ID, "play").text == "Pause":
         browser.find_element(By.ID, "play").click()
+    browser.execute_script("run.setSpeed(10)")
 
 
 def picture(browser) -> str:
@@ -221,7 +222,7 @@ def test_an_event_is_played_slowly(browser, lost):
         time.sleep(0.1)
     assert browser.find_element(By.ID, "play").text == "Play" and start - 0.1 < clock(browser) < start + 10  # it was rounded
     browser.find_element(By.XPATH, "//div[@id='loss']//button[text()='Close']").click()
-    assert "Choose a mark" in browser.find_element(By.ID, "loss").text
+    assert "Choose a mark" in browser.find_element(By.ID, "loss").text and browser.execute_script("return run.speed") == 10
 
 
 def test_a_chart_saves_as_svg_that_stands_alone(browser, saved):
