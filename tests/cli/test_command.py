@@ -13,7 +13,7 @@ import pytest
 
 from cli.main import commands
 from emulation import capture, records
-from tests.cli.command import ENVIRONMENT, ROOT, roamcast, start
+from tests.cli.command import ENVIRONMENT, ROOT, here, roamcast, start
 from tests.own_mounts import own_mounts
 
 PARK = (ROOT / "topologies" / "park-12.toml").read_text()
@@ -28,20 +28,20 @@ def test_help_lists_every_command_with_a_line(tmp_path):
 
 
 def test_an_unknown_command_names_the_nearest(tmp_path):
-    shown = roamcast("rum", cwd=tmp_path)
+    shown = here("rum", cwd=tmp_path)
     assert shown.returncode == 2 and shown.stdout == ""
     assert shown.stderr == "roamcast: rum: no such command; did you mean run? `roamcast --help` lists them all\n"
 
 
 @pytest.mark.parametrize("until", ["nan", "-1", "-inf"])
 def test_a_time_that_never_comes_is_refused(tmp_path, until):
-    done = roamcast("replay", "x.journal", f"--until={until}", cwd=tmp_path)
+    done = here("replay", "x.journal", f"--until={until}", cwd=tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1) and re.search(r"--until.*a number\b", done.stderr)
 
 
 @pytest.mark.parametrize(("words", "now"), [(["measure", "x.toml"], "run SCENARIO --measure"), (["overlay", "rate=30"], "reproduce overlay")])
 def test_a_former_command_names_the_present_one(tmp_path, words, now):
-    done = roamcast(*words, cwd=tmp_path)
+    done = here(*words, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"roamcast: {words[0]}: is now `roamcast {now}`\n")
 
 
@@ -89,7 +89,7 @@ def test_bad_input_is_one_line_with_file_key_and_cure_and_starts_nothing(tmp_pat
     text, key, cure = BAD[name]
     (tmp_path / "two.movements").write_text("0.0 1.0 1.0 50.0 1.0 2.0\n0.0 5.0 5.0 50.0 5.0 6.0\n")
     (tmp_path / "bad.toml").write_text(text)
-    shown = roamcast("run", "bad.toml", cwd=tmp_path)
+    shown = here("run", "bad.toml", cwd=tmp_path)
     assert shown.returncode == 2 and shown.stdout == ""
     assert re.fullmatch(r"roamcast: bad\.toml: [^\n]+\n", shown.stderr), shown.stderr
     assert key in shown.stderr and cure in shown.stderr
@@ -97,14 +97,14 @@ def test_bad_input_is_one_line_with_file_key_and_cure_and_starts_nothing(tmp_pat
 
 
 def test_a_scenario_that_is_not_there(tmp_path):
-    shown = roamcast("run", "nowhere.toml", cwd=tmp_path)
+    shown = here("run", "nowhere.toml", cwd=tmp_path)
     assert shown.returncode == 2 and shown.stderr.startswith("roamcast: nowhere.toml: no such file")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_check_runs_nothing(tmp_path):
     (tmp_path / "good.toml").write_text(PARK)
-    shown = roamcast("check", "good.toml", cwd=tmp_path)
+    shown = here("check", "good.toml", cwd=tmp_path)
     assert (shown.returncode, shown.stdout) == (0, "good.toml: OK: 12 hosts, 120 s in sim, 288 publications\n")
     assert [file.name for file in tmp_path.iterdir()] == ["good.toml"]
 

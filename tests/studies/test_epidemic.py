@@ -14,7 +14,7 @@ from emulation.studies.epidemic.quantities import QUANTITIES
 from emulation.studies.evaluation import Panel
 from emulation.studies.overlay import Parameters
 from emulation.studies.reproduce import reproduce
-from tests.cli.command import roamcast
+from tests.cli.command import here
 
 
 def runs(*names: str, seeds: int = 1) -> list[dict]:
@@ -154,14 +154,14 @@ def test_from_the_runs_of_both_simulators_to_the_page(tmp_path):
 
 
 def test_a_figure_that_is_none_is_told_with_those_there_are(tmp_path):
-    done = roamcast("reproduce", "epidemic", "--figure", "14", "--out", tmp_path / "out", cwd=tmp_path)
+    done = here("reproduce", "epidemic", "--figure", "14", "--out", tmp_path / "out", cwd=tmp_path)
     assert done.returncode == 2
     assert "figure 14: the evaluation of recovery has loss, interval, buffer, gossip, patterns, subscribers, radio, once" in done.stderr
     assert not (tmp_path / "out").exists()
 
 
 def test_one_run_tells_what_came_back_and_what_it_cost(tmp_path):
-    done = roamcast("reproduce", "overlay", "recovery=push", "loss=0.1", "publish=5", "rate=0", "dispatchers=20", "available=8", "patterns=2",
+    done = here("reproduce", "overlay", "recovery=push", "loss=0.1", "publish=5", "rate=0", "dispatchers=20", "available=8", "patterns=2",
                     "letters=2", cwd=tmp_path)
     assert done.returncode == 0
     assert re.search(r"^PUSH_GOSSIP +[\d,]+ +[\d,]+$", done.stdout, re.M)

@@ -13,7 +13,7 @@ from emulation.studies.mobile import MOBILE, plain
 from emulation.studies.mobile.figures import panels
 from emulation.studies.mobile.quantities import SCALAR
 from emulation.studies.reproduce import reproduce
-from tests.cli.command import roamcast
+from tests.cli.command import here
 
 SMALL = dataclasses.replace(MOBILE, panels=panels("hosts", "number of hosts", ("hosts", (6, 9)), "hosts", True))
 
@@ -112,15 +112,15 @@ def test_a_run_without_a_loss_involves_nobody_and_is_no_point():
 
 
 def test_a_rule_of_the_papers_simulator_is_not_taken_for_radios(tmp_path):
-    done = roamcast("reproduce", "mobile", "--replacement", "shared", cwd=tmp_path)
+    done = here("reproduce", "mobile", "--replacement", "shared", cwd=tmp_path)
     assert done.returncode == 2 and "--replacement shared" in done.stderr and not list(tmp_path.iterdir())
 
 
 def test_a_batch_that_cannot_be_is_refused_and_a_wrong_run_is_told(tmp_path):
-    assert roamcast("run", cwd=tmp_path).returncode == 2
-    assert roamcast("run", "--batch", "-", cwd=tmp_path).returncode == 2
+    assert here("run", cwd=tmp_path).returncode == 2
+    assert here("run", "--batch", "-", cwd=tmp_path).returncode == 2
     lines = tmp_path / "batch"
     lines.write_text('{"key": "a", "parameters": {"run.duration": 5, "hosts.count": 0, "mobility.area": [9, 9]}}\n')
-    done = roamcast("run", "--batch", lines, "--out", "out", cwd=tmp_path)
+    done = here("run", "--batch", lines, "--out", "out", cwd=tmp_path)
     assert done.returncode == 1
     assert "hosts.count" in results.read(tmp_path / "out" / "a.json")["failed"]

@@ -9,7 +9,7 @@ import pytest
 
 from emulation.studies import overlay, results
 from emulation.studies.batch import batch
-from tests.cli.command import ENVIRONMENT, roamcast
+from tests.cli.command import ENVIRONMENT, here
 
 
 @pytest.mark.parametrize("line, said", [
@@ -61,7 +61,7 @@ def test_a_batch_hands_the_notes_on_scenarios_on(tmp_path):
     lines = [json.dumps({"key": key, "parameters": given | more}) for key, more in (
         ("quiet", {}), ("a", {"node.traffic_interval": 19}), ("b", {"node.traffic_interval": 19}))]
     (tmp_path / "batch").write_text("\n".join(lines))
-    done = roamcast("run", "--batch", "batch", "--out", "out", cwd=tmp_path)
+    done = here("run", "--batch", "batch", "--out", "out", cwd=tmp_path)
     found = {key: results.read(tmp_path / "out" / f"{key}.json") for key in ("quiet", "a", "b")}
     [note] = [note for note in found["a"]["notes"] if note.startswith("node.traffic_interval: 19 s")]
     assert note in found["b"]["notes"] and note not in found["quiet"].get("notes", ())
@@ -78,7 +78,7 @@ def test_each_run_of_a_batch_says_what_was_wrong_with_it(tmp_path):
            (whole.replace("20", "1e18"), "run.duration: found 1e+18")]
     (tmp_path / "batch").write_text("".join(
         f'{{"key": "{at}", "parameters": {{{given}}}}}\n' for at, (given, _) in enumerate(bad)))
-    done = roamcast("run", "--batch", "batch", "--out", "out", cwd=tmp_path)
+    done = here("run", "--batch", "batch", "--out", "out", cwd=tmp_path)
     assert done.returncode == 1 and not done.stderr
     for at, (_, said) in enumerate(bad):
         assert said in results.read(tmp_path / "out" / f"{at}.json")["failed"]
@@ -89,7 +89,7 @@ def test_files_and_folders_that_will_not_do_are_one_line(tmp_path, command):
     (tmp_path / "file").write_bytes(b"\xff\xfe")
     for given, out, said in (("gone", "out", "gone: No such file"), (".", "out", ".: Is a directory"),
                              ("file", "out", "file: line 1: not UTF-8 text"), ("-", "file/out", "file/out: Not a directory")):
-        done = roamcast(*command.split(), "--batch", given, "--out", out, cwd=tmp_path, stdin=subprocess.DEVNULL)
+        done = here(*command.split(), "--batch", given, "--out", out, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith(f"roamcast: {said}"), done.stderr
         assert len(done.stderr.splitlines()) == 1
     closed = subprocess.run(["sh", "-c", f"exec {sys.executable} -m cli {command} --batch - --out out <&-"], cwd=tmp_path,
@@ -101,7 +101,7 @@ def test_files_and_folders_that_will_not_do_are_one_line(tmp_path, command):
     (["rate=1", "rate=2"], "rate: found twice, as '1' and '2'"), (["=1"], "=1: no parameter; write KEY=VALUE"),
     (["rate=1", "--out", "out"], "--out DIR goes with --batch")])
 def test_what_one_run_is_given_is_used_or_refused(tmp_path, given, said):
-    done = roamcast("reproduce", "overlay", *given, cwd=tmp_path)
+    done = here("reproduce", "overlay", *given, cwd=tmp_path)
     assert done.returncode == 2 and done.stderr.startswith(f"roamcast: {said}"), done.stderr
 
 
@@ -115,6 +115,6 @@ def test_a_storm_is_told_in_a_line(tmp_path, monkeypatch, capsys):
 
 def test_without_reconfigurations_nothing_is_told_by_them(tmp_path):
     small = ("dispatchers=12", "available=12", "patterns=2", "publish=1")
-    calm = roamcast("reproduce", "overlay", *small, "rate=0", cwd=tmp_path).stdout
+    calm = here("reproduce", "overlay", *small, "rate=0", cwd=tmp_path).stdout
     assert "in the whole run" in calm and "reconfiguration " not in calm and "involved" not in calm
-    assert "per reconfiguration" in roamcast("reproduce", "overlay", *small, cwd=tmp_path).stdout
+    assert "per reconfiguration" in here("reproduce", "overlay", *small, cwd=tmp_path).stdout

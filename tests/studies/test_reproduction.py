@@ -26,7 +26,7 @@ from emulation.studies.evaluation import Panel, Series
 from emulation.studies.mobile import MOBILE
 from emulation.studies.reproduce import reproduce
 from node import schema
-from tests.cli.command import roamcast
+from tests.cli.command import here
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = {"dispatchers": 12, "available": 12, "patterns": 2, "subscribers": 0.5}
@@ -406,7 +406,7 @@ def test_what_the_command_line_offers_is_what_the_simulator_knows():
     (("mobile", "--replacement", "end_any"), "--replacement end_any: in mobile radios decide"),
     (("dynamic-topology", "--memory", "some"), "--memory: found 'some'; give one of 'none', 'told'")])
 def test_readings_that_an_evaluation_does_not_leave_open_are_refused(tmp_path, given, said):
-    done = roamcast("reproduce", *given, cwd=tmp_path)
+    done = here("reproduce", *given, cwd=tmp_path)
     assert done.returncode == 2 and said in done.stderr and not list(tmp_path.iterdir())
 
 
@@ -436,13 +436,13 @@ def test_figures_and_seeds_that_are_not_there_are_told(tmp_path):
 
 
 def test_the_command_line_of_one_run_and_of_a_batch(tmp_path):
-    done = roamcast("reproduce", "overlay", "protocol=informed", "dispatchers=12", "available=12", "patterns=2", cwd=tmp_path)
+    done = here("reproduce", "overlay", "protocol=informed", "dispatchers=12", "available=12", "patterns=2", cwd=tmp_path)
     assert done.returncode == 0
     assert re.search(r"^INFORMED_ACTIVATE +\d", done.stdout, re.M) and "tables at the end: right" in done.stdout
-    assert roamcast("reproduce", "overlay", "protocol=inform", cwd=tmp_path).returncode == 2
+    assert here("reproduce", "overlay", "protocol=inform", cwd=tmp_path).returncode == 2
     lines = tmp_path / "batch"
     lines.write_text('{"key": "a", "parameters": {"dispatchers": 12, "available": 12}}\n{"key": "b", "parameters": {"rho": 3}}\n')
-    done = roamcast("reproduce", "overlay", "--batch", lines, "--out", "out", cwd=tmp_path)
+    done = here("reproduce", "overlay", "--batch", lines, "--out", "out", cwd=tmp_path)
     assert done.returncode == 1
     assert results.read(tmp_path / "out" / "a.json")["reconfigurations"] == 12
     assert "rho: no such parameter" in results.read(tmp_path / "out" / "b.json")["failed"]

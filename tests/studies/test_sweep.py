@@ -15,7 +15,7 @@ from analysis import AnalysisError, analyse, table
 from analysis.metrics import METRICS
 from emulation import runner
 from emulation.studies import results, simulators, study
-from tests.cli.command import ENVIRONMENT, roamcast, start
+from tests.cli.command import ENVIRONMENT, here, roamcast, start
 from topologies import study as studies
 
 BASE = """
@@ -123,7 +123,7 @@ def test_seeds_are_added_until_the_intervals_are_narrow(tmp_path):
 def test_nothing_is_left_of_a_study_that_is_refused(tmp_path, text, said):
     (tmp_path / "base.toml").write_text(BASE)
     (tmp_path / "mine.toml").write_text(text)
-    done = roamcast("sweep", "mine.toml", cwd=tmp_path)
+    done = here("sweep", "mine.toml", cwd=tmp_path)
     assert done.returncode == 2 and done.stdout == "" and done.stderr.startswith(f"roamcast: mine.toml: {said}"), done.stderr
     assert len(done.stderr.splitlines()) == 1 and sorted(path.name for path in tmp_path.iterdir()) == ["base.toml", "mine.toml"]
 
@@ -177,18 +177,18 @@ def test_a_standalone_master_gives_the_same_table(tmp_path):
         while time.monotonic() < until and socket.socket().connect_ex(("127.0.0.1", port)):
             time.sleep(0.2)
         there = roamcast("sweep", "mine.toml", "--out", "there", "--master", f"spark://127.0.0.1:{port}", cwd=tmp_path)
-        here = roamcast("sweep", "mine.toml", "--out", "here", cwd=tmp_path)
+        alone = roamcast("sweep", "mine.toml", "--out", "here", cwd=tmp_path)
     finally:
         for process in (worker, master):
             process.terminate()
             process.wait(60)
-    assert there.returncode == here.returncode == 0, there.stderr + here.stderr
+    assert there.returncode == alone.returncode == 0, there.stderr + alone.stderr
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
 
 
 def test_several_seeds_have_a_run_directory_each_as_if_run_alone(tmp_path):
     (tmp_path / "base.toml").write_text(BASE)
-    done = roamcast("run", "base.toml", "--seeds", "3,5", "--set", "node.reconcile=strawman", "--set", "run.capture=false", "--out", "runs",
+    done = here("run", "base.toml", "--seeds", "3,5", "--set", "node.reconcile=strawman", "--set", "run.capture=false", "--out", "runs",
                     "--no-analysis", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["s3", "s5"]
@@ -208,7 +208,7 @@ def test_several_seeds_have_a_run_directory_each_as_if_run_alone(tmp_path):
     (["--set", "radio.range=-3"], "base.toml: radio.range: found -3")])
 def test_options_of_run_that_will_not_do_are_one_sentence(tmp_path, options, said):
     (tmp_path / "base.toml").write_text(BASE)
-    done = roamcast("run", "base.toml", *options, cwd=tmp_path)
+    done = here("run", "base.toml", *options, cwd=tmp_path)
     assert done.returncode == 2 and done.stderr.startswith(f"roamcast: {said}") and len(done.stderr.splitlines()) == 1, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["base.toml"]
 
@@ -216,5 +216,5 @@ def test_options_of_run_that_will_not_do_are_one_sentence(tmp_path, options, sai
 @pytest.mark.parametrize("command", ["run", "check"])
 def test_a_study_is_no_scenario(tmp_path, command):
     made(tmp_path)
-    done = roamcast(command, "mine.toml", cwd=tmp_path)
+    done = here(command, "mine.toml", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (2, "roamcast: mine.toml: a study, no scenario; `roamcast sweep mine.toml` checks and runs it\n")
