@@ -108,6 +108,22 @@ def test_a_new_link_to_the_same_neighbor_brings_no_new_allowance():
     assert PASSED_ON < received <= PASSED_ON + 4.0 * PASSED_ON_A_SECOND + 10
 
 
+def test_a_new_link_waits_from_the_start_for_what_an_old_one_has_used_up():
+    air = Air()
+    a, b = Host(air, 1), Host(air, 2)
+    linked(a, b)
+    a.links.send(list(a.links._links), flush(0))
+    air.run(1.0)
+    for i in range(PASSED_ON + int(PASSED_ON_A_SECOND)):
+        b.links._allowances[1].charge(flush(i), air.time)
+    (link,) = linked(a, b, nonce=8)
+    a.links.send([link], event(1))
+    air.run(1.5)
+    assert link not in b.received
+    air.run(3.0)
+    assert b.received[link] == [event(1)]
+
+
 def test_a_channel_that_closes_while_it_waits_delivers_nothing_any_more():
     air = Air()
     a, b = Host(air, 1), Host(air, 2)

@@ -334,9 +334,15 @@ def test_stops_with_a_loop_or_by_the_hundred_go_nowhere():
     for route in ((), (1,), (2,), (2, 1, 0), (2, 2, 0), (0, 2)):
         broker.link_message(link, stop(1, route))
     assert world.drops()["bad_route"] == 6
+    for way in ((0,), (0, 2), (2, 1), (0, 2, 1)):
+        broker.link_message(link, stop(1, (0,))._replace(way=way))
+    assert world.drops()["bad_route"] == 10
     for request in range(500):
         broker.link_message(link, stop(request, (0,)))
-    assert world.drops()["too_often"] >= 400
+    refused = world.drops()["too_often"]
+    assert refused >= 400
+    broker.link_message(next(one for one in broker.routing.links if one.far_end(1) == 2), stop(1000, (2,)))
+    assert world.drops()["too_often"] == refused, "another neighbor has done nothing"
     assert all(faults == [] for faults in (schema.faults({"t": t, "node": host, "kind": kind, **fields})
                                            for t, host, kind, fields in world.records))
 

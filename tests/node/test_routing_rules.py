@@ -45,6 +45,14 @@ def test_what_is_taken_back_and_wanted_anew_while_held_is_told_at_once():
     assert A.hash in core.routing.links[NEW].filters
 
 
+def test_what_is_held_back_is_told_as_soon_as_a_local_client_wants_it():
+    core, link = core_of_two()
+    core.routing.subscribed(link, [A], None)
+    core.routing.add_link(NEW, [A.hash])
+    core.clients.subscribe("c", A)
+    assert A.hash in core.routing.links[NEW].filters
+
+
 def test_a_walk_that_is_acknowledged_leaves_what_another_assumed():
     holding = Holding()
     holding.assume(NEW, [A.hash], RID)
