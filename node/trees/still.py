@@ -35,5 +35,8 @@ class Still:
     def link_pending(self, link: LinkId) -> bool:
         return False
 
+    def lost_at(self, link: LinkId) -> float | None:
+        return None
+
     def link_heard(self, link: LinkId) -> None:
         """No link is pending."""

@@ -76,6 +76,9 @@ class Core:
     def two_way(self):
         return self.neighbors
 
+    def heard_at(self, node):
+        return self.world.now
+
     def dropped(self, reason):
         self.drops[reason] = self.drops.get(reason, 0) + 1
 
