@@ -44,6 +44,7 @@ GIVEN_UP = {
     "age": "it waited longer for the client than client_age",
     "expired": "the client was away for longer than client_age",
 }
+SPREAD = 2.0  # s after which a link that opened has told what is wanted beyond it; it is given up sooner if it cannot
 REPORT = 1.0  # s between two reports of a world on its radio
 LOOSE = ("stale_route", "radio", "unknown")  # what a client that left its broker explains better
 Why = tuple[str, str]  # the reason, and in words
@@ -234,7 +235,7 @@ class Losses:
             return "overflow", "sent once, and the radio's queue was full at that time"
         if not self._lived(near, sent, sent + REPORT):
             return WENT_DOWN
-        known = all(self._evidence.opened.get(hop.link, math.inf) <= event.at - self._run.grace for hop in way)
+        known = all(self._evidence.opened.get(hop.link, math.inf) <= sent - SPREAD for hop in way) and not self._unheard(way, sent)
         if far == pair.node or known or not self._evidence.tables:
             return "radio", "sent once over a link, and not seen beyond it"
         return "unknown", "sent once over a link: lost in the air, or the host there had not heard yet where it was wanted"

@@ -182,7 +182,7 @@ class Recount:
         assert not self.records["radio_overflow"]
         if not self.up(near, sent, sent + 1):
             return "node_down"
-        old = all(self.tree[hop[2]][2] and self.tree[hop[2]][2][0][0] <= published - GRACE for hop in path[place:])
+        old = all(self.tree[hop[2]][2] and self.tree[hop[2]][2][0][0] <= sent - 2.0 for hop in path[place:])
         return "radio" if far == node or old else "unknown"  # events are sent once here
 
 
