@@ -144,7 +144,8 @@ def losses_of_runs(runs: Sequence[tuple[str, str, pd.Series]]) -> Chart:
 
 def spread(name: str, form: str, values: Mapping[str, Mapping[int, float]], means: Mapping[str, Estimate]) -> Chart:
     """A number of several runs: a dot for each (side -> seed -> value), and the mean with its 95 % interval."""
-    factor, unit = {"share": (100.0, "%"), "seconds": (1000.0, "ms")}.get(form, (1.0, ""))
+    small = all(abs(value) < 1 for of in values.values() for value in of.values())
+    factor, unit = {"share": (100.0, "%"), "seconds": (1000.0, "ms") if small else (1.0, "s")}.get(form, (1.0, ""))
 
     def draw(axes: Axes) -> None:
         for place, (color, side) in enumerate(zip(_colors(len(values)), values, strict=True)):

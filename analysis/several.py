@@ -17,7 +17,7 @@ from analysis import breakdown, compare, figures, means, page
 from analysis.errors import AnalysisError
 from analysis.metrics import METRICS, Metric
 from analysis.sides import Side
-from analysis.summary import Estimate, Summary, one, show
+from analysis.summary import SAFETY, Estimate, Summary, one, show
 
 COLUMNS = ("ratio", "bound", "ratio_to_bound", "latency_median", "latency_p99", "hops_mean", "bytes_per_delivery")  # of the table of runs
 SPREADS = ("ratio", "latency_median", "bytes_per_delivery", "outage_median")  # drawn run by run
@@ -78,7 +78,7 @@ def _write(path: Path, title: str, entries: Sequence[Entry], tables: Sequence[Ta
     metrics = [metric for key in COLUMNS for metric in METRICS
                if metric.key == key and any(entry.numbers.get(key, float("nan")) == entry.numbers.get(key) for entry in entries)]
     runs = [{"name": entry.folder.name if entry.folder else "", "label": entry.label, "seed": entry.seed, "link": _link(entry, path.parent),
-             "values": [_text(entry.numbers, metric) for metric in metrics], "invalid": "; ".join(entry.invalid)} for entry in entries]
+             "values": [_text(entry.numbers, metric) for metric in metrics], "broken": any(entry.numbers.get(key, 0) > 0 for key in SAFETY), "invalid": "; ".join(entry.invalid)} for entry in entries]
     page.write(path, "several.html", ("charts.js",), title=title, stem=path.stem, runs=runs, metrics=metrics, tables=tables, notes=notes,
                invalid=invalid, correct=correct, charts=_charts(entries), sides=len({entry.label for entry in entries}) > 1)
 

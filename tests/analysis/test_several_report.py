@@ -10,7 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from analysis import AnalysisError, analyse, compare, several
+from analysis import AnalysisError, analyse, compare, several, table
+from analysis.metrics import METRICS
 from analysis.summary import show
 from cli.main import main
 from tests.analysis.rundirs import network
@@ -88,6 +89,18 @@ def test_settings_side_by_side_are_one_report(seeds):
     assert numbers["Delivery: delivery ratio"] == compare.cells(found[0])[1 + [row.metric.key for row in found[0].rows].index("ratio")][2:]
     assert compare.reading(found[0])[0] in html.unescape(page) and "%3Cother%3E-1/report.html" in page
     assert drawn(page, "sides-ratio")["side"].nunique() == 2
+
+
+def test_settings_of_a_study_are_one_report_without_links(tmp_path):
+    rows = [table.Row(f"window {window:g}", {"node.replay_window": window}, seed, {
+        metric.key: 0.0 if metric.section == "Correctness" else 0.5 + 0.01 * seed for metric in METRICS}) for window in (0.0, 10.0) for seed in (1, 2)]
+    rows[2] = rows[2]._replace(numbers={**rows[2].numbers, "twice": 1.0})
+    table.write(tmp_path, table.Table([table.Column("node.replay_window", "s", "", "")], rows))
+    several.write_sides(compare.compare([tmp_path]), tmp_path / "sides.html")
+    page = (tmp_path / "sides.html").read_text()
+    assert [row[1:4] for row in cells(page, 'id="runs"')] == [[f"window {w}", str(s), f"{50 + s:.1f} %"] for w in (0, 10) for s in (1, 2)]
+    assert "<a href" not in page and "run a setting by itself" in page and "Safety is violated in the runs that are marked" in page
+    assert [row[0] for row in cells(page, 'id="runs"')] == ["–", "–", "– safety violated", "–"]
 
 
 def test_the_commands_write_it(seeds, capsys, tmp_path):
