@@ -12,7 +12,7 @@ from analysis.errors import AnalysisError
 from analysis.run import Run
 from analysis.sides import differing, flat
 
-FREE = ("run.seed", "run.journal", "run.capture")  # they say what is drawn or kept, not what is measured
+FREE = ("run.seed", "run.journal", "run.capture", "run.capture_most")  # they say what is drawn or kept, not what is measured
 FEW = 5  # runs, below which an interval stands on little
 
 

@@ -24,7 +24,7 @@ from analysis.run import Run, read
 from analysis.summary import SAFETY
 
 SETTINGS = ("run.world", "node.", "netns.")  # keys that a comparison may be about
-FREE = ("run.seed", "run.name", "run.journal", "run.capture", "run.fidelity.")  # keys that change no number
+FREE = ("run.seed", "run.name", "run.journal", "run.capture", "run.capture_most", "run.fidelity.")  # keys that change no number
 TRACE = "trace.movements.gz"
 _NOTHING = object()
 

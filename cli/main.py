@@ -18,13 +18,20 @@ from cli.output import OutputError, checked, complain
 from cli.terminal import guard
 
 GROUPS = {  # of commands, as the help lists them
-    "Run and compare": ("run", "check", "sweep", "ingest", "analyse", "compare", "plot", "serve"),
+    "Run and compare": ("run", "check", "sweep", "ingest", "analyse", "compare", "plot", "serve", "runs"),
     "Look closer": ("replay", "dissect", "frames", "capture", "exec"),
     "On real hosts": ("node", "radio", "pub", "sub", "collect"),
     "Repeat the papers' evaluation": ("reproduce",),
     "Set up and develop": ("test", "completion"),
 }
 MOVED = {"measure": "run SCENARIO --measure", "overlay": "reproduce overlay"}  # former commands -> what does it now
+MEANT = {  # words that people try -> the command that does it
+    "list": "runs", "ls": "runs", "rm": "runs remove", "clean": "runs remove", "delete": "runs remove", "remove": "runs remove", "du": "runs size",
+    "size": "runs size", "show": "runs show", "publish": "pub", "subscribe": "sub", "start": "run", "simulate": "run", "sim": "run",
+    "validate": "check", "verify": "check", "lint": "check", "report": "analyse", "analyze": "analyse", "analysis": "analyse", "diff": "compare",
+    "figure": "plot", "graph": "plot", "draw": "plot", "pcap": "dissect", "tshark": "dissect", "sniff": "capture", "record": "capture",
+    "batch": "sweep", "study": "sweep", "import": "ingest", "shell": "exec", "broker": "node", "daemon": "node", "gather": "collect",
+}
 OURS = ("node", "mobility", "topologies", "emulation", "analysis", "cli", "roamcast")  # a module missing there is a fault
 
 
@@ -76,6 +83,8 @@ def commands() -> list[str]:
 
 
 def _dispatch(arguments: list[str]) -> int:
+    if arguments[:1] == ["help"] and len(arguments) > 1:
+        arguments = [*arguments[1:], "--help"]
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         _print_help()
         return 0
@@ -104,6 +113,8 @@ def _command(name: str) -> Command:
 def _nearest(name: str, known: list[str]) -> str:
     from difflib import get_close_matches
 
+    if name.lower() in MEANT:
+        return f"did you mean {MEANT[name.lower()]}? "
     near = get_close_matches(name, known, 1, 0.5)
     return f"did you mean {near[0]}? " if near else ""
 
@@ -114,7 +125,7 @@ def _print_help() -> None:
         print(f"\n{title}:")
         for name in names:
             print(f"  {name:<10}  {_command(name).HELP}")
-    print("\n`roamcast COMMAND --help` explains one of them; `roamcast --version` prints the version.")
+    print("\n`roamcast help COMMAND` explains one of them; `roamcast --version` prints the version.")
 
 
 if __name__ == "__main__":

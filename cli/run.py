@@ -39,6 +39,8 @@ class Arguments(argparse.Namespace):
     at_once: int | None
     values: list[str]
     journal: bool
+    no_capture: bool
+    capture_most: int | None
     allow_commands: bool
     out: Path | None
     watch: bool
@@ -60,6 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--set", dest="values", action="append", default=[], metavar="KEY=VALUE",
                         help="a value in place of the scenario's, such as node.reconcile=path or mobility.speed=[1,2]; may be repeated")
     parser.add_argument("--journal", action="store_true", help="keep the inputs of every node, for `roamcast replay`")
+    parser.add_argument("--no-capture", action="store_true", help="write no pcap, about three quarters of a run directory")
+    parser.add_argument("--capture-most", type=whole(1024, 10**15, "bytes"), metavar="BYTES", help="end each radio's pcap there; the run's notes say so")
     parser.add_argument("--allow-commands", action="store_true",
                         help="start the commands that the scenario gives its hosts, with your rights; `roamcast check` "
                              "lists them")
@@ -79,6 +83,8 @@ def run(args: Arguments) -> int:
             raise UserError("--batch FILE goes with --out DIR, the folder for its KEY.json files")
         _refuse_beside("--batch", args, "world", "seed", "seeds", "values")
         return run_batch(args.batch, args.out, "measure", args.at_once)
+    if args.no_capture and args.capture_most is not None:
+        raise UserError("--capture-most: found together with --no-capture, where it changes nothing; leave it out")
     assert args.scenario is not None  # one of the two is required
     if args.measure:
         _refuse_beside("--measure", args, "out", "seeds", "at_once")
@@ -91,7 +97,7 @@ def run(args: Arguments) -> int:
 
 
 def _refuse_beside(word: str, args: Arguments, *more: str,
-                   only: tuple[str, ...] = ("journal", "allow_commands", "watch", "no_analysis", "master")) -> None:
+                   only: tuple[str, ...] = ("journal", "no_capture", "capture_most", "allow_commands", "watch", "no_analysis", "master")) -> None:
     """Options that change nothing there: `only` those where numbers alone are kept, and more. Raises UserError."""
     for key in (*only, *more):
         if getattr(args, key) not in (None, False, []):
@@ -117,7 +123,8 @@ def _measure(args: Arguments, path: Path) -> int:
 def _overrides(args: Arguments) -> dict[str, object]:
     from topologies.file import value_of
 
-    given = {"run.world": args.world, "run.seed": args.seed, "run.journal": args.journal or None}
+    given = {"run.world": args.world, "run.seed": args.seed, "run.journal": args.journal or None,
+             "run.capture": False if args.no_capture else None, "run.capture_most": args.capture_most}
     found: dict[str, object] = {key: value for key, value in given.items() if value is not None}
     for text in args.values:
         key, is_one, value = text.partition("=")

@@ -75,10 +75,11 @@ class Captures:
     """One pcap file per radio in a folder; implements what the medium calls a capture."""
 
     def __init__(self, folder: Path, hosts: int, epoch: float, bytes_of: Callable[[Frame], bytes],
-                 link_type: int = ETHERNET) -> None:
-        """`epoch`: the wall clock (s since 1970) at time 0 of the run; `bytes_of(frame)`: what is written of it."""
+                 link_type: int = ETHERNET, most: int | None = None) -> None:
+        """`epoch`: the wall clock (s since 1970) at time 0 of the run; `bytes_of(frame)`: what is written of it; `most`: bytes
+        of one file, at which it ends."""
         head = file_header(link_type)
-        self._files = [AppendOnly(folder / f"{host}.pcap", head) for host in range(hosts)]
+        self._files = [AppendOnly(folder / f"{host}.pcap", head, most) for host in range(hosts)]
         self._pieces = [file.pieces for file in self._files]  # filled here, one list for each radio
         self._most_held = min(HELD, HELD_EACH * hosts)
         self._held = 0  # bytes in them, a frame that several radios saw counted for each

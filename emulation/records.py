@@ -33,13 +33,16 @@ class Flushable(Protocol):
 
     def flush(self) -> None:
         """Write it out. Raises DiskFull."""
+CUT = "captures.cut"  # in a run directory, while the run goes on: names of the captures that reached their cap, a line each
 
 
 class AppendOnly:
     """A file that only grows; `append` collects, `flush` writes. Raises DiskFull."""
 
-    def __init__(self, path: Path, head: bytes = b"") -> None:
+    def __init__(self, path: Path, head: bytes = b"", most: int | None = None) -> None:
+        """`most`: bytes, past which nothing more is written; the folder's parent then has a file CUT that names this one."""
         self.path = path
+        self._left = most
         self.pieces: list[bytes] = [head] if head else []  # not written yet
         self._size = 0
         self._full = False
@@ -71,6 +74,8 @@ class AppendOnly:
 
     def flush(self) -> None:
         """Write what was collected. After DiskFull nothing more is ever written."""
+        if self._left is not None:
+            self._cap()
         data = memoryview(b"".join(self.pieces))
         self.pieces.clear()
         self._size = 0
@@ -85,6 +90,19 @@ class AppendOnly:
                 raise
             self._full = True
             raise DiskFull(f"{self.path.name}: {error.strerror}") from None
+
+    def _cap(self) -> None:
+        """Leave out the first piece that finds no room, and all later ones: a piece is a whole frame."""
+        assert self._left is not None
+        for k, piece in enumerate(self.pieces):
+            if len(piece) > self._left:
+                del self.pieces[k:]
+                if self._left >= 0:
+                    with open(self.path.parent.parent / CUT, "a") as file:
+                        file.write(f"{self.path.name}\n")
+                self._left = -1
+                return
+            self._left -= len(piece)
 
 
 def flush_all(files: Iterable[Flushable]) -> None:

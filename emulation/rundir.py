@@ -20,7 +20,7 @@ from importlib import metadata
 from pathlib import Path
 
 from emulation.capture import Captures, datagrams
-from emulation.records import AppendOnly, DiskFull, RecordWriter, flush_all, is_full
+from emulation.records import CUT, AppendOnly, DiskFull, RecordWriter, flush_all, is_full
 from node import __version__
 
 MANIFEST_BYTES = 1 << 14  # reserved when the run starts, so that a full disk cannot hinder the last word
@@ -84,9 +84,9 @@ class RunDirectory:
         """record(kind, **fields) of one node."""
         return self._records(self.path / "nodes" / f"{node}.jsonl", node)
 
-    def captures(self, hosts: int, port: int, epoch: float) -> Captures:
-        """The pcap files of all hosts; `epoch` is the wall clock at time 0."""
-        captures = Captures(self.path / "captures", hosts, epoch, datagrams(port))
+    def captures(self, hosts: int, port: int, epoch: float, most: int | None = None) -> Captures:
+        """The pcap files of all hosts; `epoch` is the wall clock at time 0, `most` the bytes of one file, at which it ends."""
+        captures = Captures(self.path / "captures", hosts, epoch, datagrams(port), most=most)
         self._files.append(captures)
         return captures
 
@@ -110,6 +110,7 @@ class RunDirectory:
         except DiskFull as error:
             if outcome != DISK_FULL:
                 outcome, reason = DISK_FULL, str(error)
+        self._tell_cut()
         for folder in ("captures", "journals"):
             if not any((self.path / folder).iterdir()):
                 (self.path / folder).rmdir()
@@ -117,6 +118,19 @@ class RunDirectory:
                              seconds=round(time.monotonic() - self._began, 3), **more)
         self._write_manifest(last=True)
         return outcome
+
+    def _tell_cut(self) -> None:
+        """Say in the manifest which captures reached their cap."""
+        try:
+            names = sorted((self.path / CUT).read_text().split(), key=lambda name: (len(name), name))
+            (self.path / CUT).unlink()
+        except OSError:
+            return
+        shown = ", ".join(names[:MOST_NOTES]) + (f" and {len(names) - MOST_NOTES} more" if len(names) > MOST_NOTES else "")
+        self.manifest["captures_cut"] = len(names)
+        notes = self.manifest["notes"]
+        assert isinstance(notes, list)
+        notes.append(f"captures that reached run.capture_most and lack all later frames: {shown}; frames and records are not compared")
 
     def copy(self, file: Path, name: str) -> None:
         """A file that the scenario names, into the folder. Raises DiskFull."""

@@ -35,6 +35,7 @@ class Run(Section):
     world: Literal["sim", "netns", "hwsim", "mininet"] = Field("sim", description="where the nodes run")
     journal: bool = Field(False, description="keep every node's inputs, for `roamcast replay`")
     capture: bool = Field(True, description="write a pcap of what every radio saw")
+    capture_most: Annotated[int, Field(ge=1024)] | None = Field(None, description="bytes: where each radio's pcap ends; by default it has no end")
     fidelity: Fidelity = Field(default_factory=Fidelity, description="the table [run.fidelity]")
 
     @property

@@ -50,7 +50,7 @@ class Ends(Protocol):
     def done(self, frame: Frame) -> None:
         """The medium has no more to do with a frame of `frame`, told once of each."""
 
-    def captures(self, folder: Path) -> FrameCaptures: ...
+    def captures(self, folder: Path, most: int | None) -> FrameCaptures: ...
 
     def dropped(self, host: int, interface: str) -> int:
         """As emulation.realtime.plan.Carrier has it."""
@@ -68,7 +68,7 @@ class RadioModel:
         self._captures: FrameCaptures | None = None
         self._decisions: Decisions | None = None
         if plan.scenario.run.capture:
-            self._captures = self._ends.captures(plan.path / "captures")
+            self._captures = self._ends.captures(plan.path / "captures", plan.scenario.run.capture_most)
             self._decisions = Decisions(plan.path / "captures" / "medium.jsonl")
         scheduler, tally = self._scheduler, plan.medium
         scheduler.late = lambda seconds: tally.late(seconds, scheduler.time)

@@ -33,6 +33,17 @@ def chain(tmp_path_factory) -> Path:
     return runner.run(topologies.load(ROOT / "topologies" / "chain-5.toml"), folder / "run", lambda *_: None)
 
 
+def test_a_capture_that_was_cut_is_no_disagreement(spark, tmp_path):
+    """Its frames are fewer than the records say, which the manifest's note explains."""
+    scenario = topologies.load(ROOT / "topologies" / "chain-5.toml", {"run.capture_most": 5000, "run.duration": 30, "run.window": [5, 15]})
+    run, sql = runs.read(runner.run(scenario, tmp_path / "run", lambda *_: None)), session()
+    store.ingest(sql, run)
+    frames = store.table_of(sql, run)
+    assert not rows(agree.disagreements(sql, run, frames)) and any("reached run.capture_most" in note for note in run.notes)
+    run.manifest.pop("captures_cut")
+    assert rows(agree.disagreements(sql, run, frames))
+
+
 def rows(table) -> list[dict]:
     return [row.asDict(recursive=True) for row in table.collect()]
 

@@ -13,7 +13,7 @@ from cli.errors import UserError
 NEVER = ("nan", "inf", "-inf", "1e400", "-1e400", "1_000", "0x10", "٣", "", " 5", "5s")
 WORDS = {"run": ["x.toml"], "test": ["tests"], "capture": ["lo", "--out", "x.pcap"], "radio": ["up", "wlan0"], "replay": ["x.journal"],
          "reproduce dynamic-topology": [], "reproduce epidemic": [], "reproduce mobile": [], "collect": ["x.jsonl", "--out", "x"], "node": [], "sweep": ["x.toml"],
-         "serve": [], "sub": ["*"]}
+         "serve": [], "sub": ["*"], "runs": []}
 # What a command itself refuses later on, because it has more to say of it: seeds and ids are checked with all else of their file.
 BELOW = {("run", "--seed"), ("collect", "--walk"), ("node", "--id"), ("node", "--port"), ("node", "--disk"),
          ("node", "--began"), ("replay", "--until"), ("reproduce dynamic-topology", "--seeds"), ("reproduce epidemic", "--seeds"),

@@ -1,6 +1,7 @@
 """The captures: valid for other people's programs, complete, and readable when they were cut."""
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 
@@ -9,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.all import IP, UDP, Ether, rdpcap
 
-from emulation import addresses, capture
+import topologies
+from emulation import addresses, capture, runner
+from emulation.capture import read
 from tests.emulation.air import Air, line
 
 EPOCH = 1_767_225_600.0
@@ -79,3 +82,21 @@ def test_whole_packets_of_a_cut_file_are_read(captured):
     path.write_bytes(b"no capture, but long enough for a header")
     with pytest.raises(ValueError, match="pcap"):
         list(capture.read(path))
+
+
+def test_a_capture_that_reaches_its_cap_ends_with_a_whole_frame_and_the_run_says_so(tmp_path):
+    text = ('[run]\nduration = 20\ndeadline = 5\n[hosts]\ncount = 3\n[mobility]\npositions = [[0, 0], [50, 0], [100, 0]]\n'
+            "[workload]\nkinds = 3\npublish_interval = 1\n")
+    (tmp_path / "x.toml").write_text(text)
+    runs = {}
+    for most in (None, 3000):
+        scenario = topologies.load(tmp_path / "x.toml", {} if most is None else {"run.capture_most": most})
+        runs[most] = runner.run(scenario, tmp_path / f"run-{most}")
+    whole, cut = (list(read(runs[most] / "captures" / "1.pcap")) for most in (None, 3000))
+    size = (runs[3000] / "captures" / "1.pcap").stat().st_size
+    assert len(cut) < len(whole) and cut == whole[:len(cut)] and 3000 - len(whole[len(cut)][1]) - 16 < size <= 3000
+    manifest = json.loads((runs[3000] / "manifest.json").read_text())
+    assert manifest["captures_cut"] == 3 and any("0.pcap, 1.pcap, 2.pcap; frames and records are not compared" in note for note in manifest["notes"])
+    assert "captures_cut" not in json.loads((runs[None] / "manifest.json").read_text()) and not (runs[3000] / "captures.cut").exists()
+    for host in range(3):
+        assert (runs[3000] / "nodes" / f"{host}.jsonl").read_bytes() == (runs[None] / "nodes" / f"{host}.jsonl").read_bytes()

@@ -46,8 +46,8 @@ class RadioFrame(Frame):
 class RadioCaptures:
     """emulation.realtime.carrier.FrameCaptures, of frames whose headers differ from receiver to receiver by the signal."""
 
-    def __init__(self, folder: Path, hosts: int, power: Power) -> None:
-        self._files = Captures(folder, hosts, 0.0, lambda frame: frame.payload, RADIOTAP)
+    def __init__(self, folder: Path, hosts: int, power: Power, most: int | None) -> None:
+        self._files = Captures(folder, hosts, 0.0, lambda frame: frame.payload, RADIOTAP, most)
         self._power = power
 
     def begin(self, epoch: float) -> None:
@@ -113,8 +113,8 @@ class Radios:
         self._write(sender, frames.report(self._family, self._radios[sender], frame.sent, frame.rate, frame.tries,
                                           frame.acknowledged, signal))
 
-    def captures(self, folder: Path) -> RadioCaptures:
-        return RadioCaptures(folder, len(self._ends), self._power)
+    def captures(self, folder: Path, most: int | None) -> RadioCaptures:
+        return RadioCaptures(folder, len(self._ends), self._power, most)
 
     def dropped(self, host: int, interface: str) -> int:
         return device_drops(interface) + radio.dropped(interface)

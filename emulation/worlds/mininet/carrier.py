@@ -136,7 +136,7 @@ class Watcher:
         self._captured: list[AppendOnly] = []
         if plan.scenario.run.capture:
             head = file_header(ETHERNET)
-            self._captured = [AppendOnly(plan.path / "captures" / f"{host}.pcap", head) for host in range(plan.hosts)]
+            self._captured = [AppendOnly(plan.path / "captures" / f"{host}.pcap", head, plan.scenario.run.capture_most) for host in range(plan.hosts)]
         self._hosts = {descriptor: host for host, descriptor in enumerate(setting.ends)}
         self._rings = {descriptor: Ring(socket.socket(fileno=descriptor), station.BLOCKS) for descriptor in setting.ends}
         self._behind: dict[int, int] = {}  # the descriptor of a port -> its host

@@ -58,8 +58,8 @@ class Taps:
     def done(self, frame: Frame) -> None:
         """No kernel asks what became of a frame."""
 
-    def captures(self, folder: Path) -> Captures:
-        return Captures(folder, len(self._ends), 0.0, lambda frame: frame.payload)
+    def captures(self, folder: Path, most: int | None) -> Captures:
+        return Captures(folder, len(self._ends), 0.0, lambda frame: frame.payload, most=most)
 
     def dropped(self, host: int, interface: str) -> int:
         return device_drops(interface) - self._unhandled[host]

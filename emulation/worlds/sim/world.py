@@ -116,7 +116,7 @@ class SimRun:
 
     def _made(self, directory: RunDirectory) -> Simulated:
         scenario, hosts = self._scenario, len(self._movement)
-        captures = directory.captures(hosts, wire.PORT, EPOCH) if scenario.run.capture else None
+        captures = directory.captures(hosts, wire.PORT, EPOCH, scenario.run.capture_most) if scenario.run.capture else None
         make_broker: Callable[..., Broker] = Broker
         if scenario.run.journal:
             make_broker = _journaling({host: directory.journal(host) for host in range(hosts)
