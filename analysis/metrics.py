@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -32,6 +32,7 @@ from analysis.facts import (
     share,
 )
 from analysis.losses import REASONS
+from mobility import outside
 from node.schema import messages
 
 F = TypeVar("F")
@@ -303,6 +304,23 @@ METRICS: list[Metric] = [
     Metric("bytes", "Totals", "bytes", "count", LOWER, of(Sent, lambda f: f.bytes), "sent in the whole run",
            shown="never"),
 ]
+OURS = tuple(METRICS)  # without those from outside the checkout
+
+
+def _from_outside() -> list[Metric]:
+    """The metrics of others (docs/extending.md). Raises OutsideError."""
+    found: list[Metric] = []
+    for part in outside.parts(outside.METRICS):
+        for metric in part.value if isinstance(part.value, list | tuple) else [part.value]:
+            if not isinstance(metric, Metric):
+                raise outside.OutsideError(f"{part.source}: found {type(metric).__name__} among its metrics; expected Metric")
+            if metric.form not in FORMS or metric.key in (known.key for known in (*OURS, *found)):
+                raise outside.OutsideError(f"{part.source}: {metric.key}: found a form that is not known, or a key that is taken; use a form of {', '.join(FORMS)} and another key")
+            found.append(replace(metric, says=f"{metric.says} (from {part.source}, sha256 {part.sha256[:12]})"))
+    return found
+
+
+METRICS += _from_outside()
 BY_KEY = {metric.key: metric for metric in METRICS}
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "analysis.md"  # of a checkout
 BEGIN, END = "<!-- metrics: written by `python -m analysis.metrics` -->\n", "<!-- end -->\n"
@@ -328,8 +346,8 @@ def page() -> str:
 
 def _rows() -> Iterator[str]:
     yield from ("| key | name | unit | better | meaning |", "|---|---|---|---|---|")
-    families = {metric.key for metric in METRICS if metric.computed.facts is Families}
-    for metric in METRICS:
+    families = {metric.key for metric in OURS if metric.computed.facts is Families}
+    for metric in OURS:
         if metric.key not in families:
             name = f"{metric.section}: {metric.label}"
             yield f"| `{metric.key}` | {name} | {UNITS[metric.form]} | {metric.better} | {metric.says} |"

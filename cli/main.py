@@ -66,6 +66,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complain(f"roamcast: this command needs the Python package {error.name}, which is not installed here; "
                  "run ./roamcast in a checkout, or pip install '.[lab]' there")
         return USAGE_ERROR
+    except ImportError as error:
+        if type(error).__name__ != "OutsideError":  # of mobility/outside.py, which a host that has the node alone lacks
+            raise
+        complain(f"roamcast: {error}")
+        return USAGE_ERROR
     except KeyboardInterrupt:
         complain("roamcast: interrupted")
         return INTERRUPTED

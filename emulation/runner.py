@@ -22,7 +22,9 @@ from emulation.rundir import RunDirectory
 from emulation.workload import check_log, check_workload
 from emulation.workload import notes as workload_notes
 from emulation.world import Report, Run, Say, WorldError
+from mobility import outside
 from topologies import Scenario
+from topologies.motion import Outside
 
 LOG = "publications.csv"  # in a run directory: the log that is replayed
 
@@ -56,6 +58,8 @@ def run(scenario: Scenario, out: Path | None = None, progress: Report | None = N
     path = out or rundir.default_path(scenario.run.name, scenario.run.seed)
     directory = RunDirectory(path, scenario.to_toml("trace.movements.gz", LOG), world=scenario.run.world, now=run.now,
                              notes=notes(scenario))
+    if isinstance(scenario.mobility, Outside):
+        directory.manifest["parts"] = [{"key": "mobility.name", **outside.models()[scenario.mobility.name].told()}]
     outcome, reason = rundir.FAILED, None
     try:
         _write_trace(movement, path)

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import mobility
-from mobility import waypoint
+from mobility import outside, waypoint
 from node.schema import config
 from topologies import amount
 from topologies.faults import LinkFault
-from topologies.motion import RandomWaypoint, Static, Trace
-from topologies.problems import line, show
+from topologies.motion import Outside, RandomWaypoint, Static, Trace
+from topologies.problems import line, nearest, show
 from topologies.run import HostPrograms, Hosts
 from topologies.workload import MOST_FILTERS, Publish, Subscribe
 
@@ -110,6 +110,8 @@ def _mobility(scenario: Scenario) -> Iterator[Finding]:
                 "places with two and with three coordinates",
                 "expected the same number for all",
             )
+    elif isinstance(motion, Outside):
+        yield from _outside(scenario, motion)
     elif isinstance(motion, RandomWaypoint):
         try:
             waypoint.check(
@@ -119,6 +121,22 @@ def _mobility(scenario: Scenario) -> Iterator[Finding]:
             key, finding = str(error).split(": found ", 1)
             found, cure = finding.split("; ", 1)
             yield f"mobility.{key}", found, cure
+
+
+def _outside(scenario: Scenario, motion: Outside) -> Iterator[Finding]:
+    """A model that is not there, or that refuses its parameters."""
+    try:
+        known = outside.models()
+        if motion.name not in known:
+            found = f"{show(motion.name)}, which is no model from outside"
+            yield "mobility.name", found, nearest(motion.name, known) if known else "install its package, or name its file in ROAMCAST_MOBILITY"
+        else:
+            moved = scenario.movement()
+            if moved.dimensions == 3 and not all(way.always_present for way in moved.trajectories):
+                yield "mobility.name", "absent hosts in 3D, which a run directory cannot store", "use places in 2D, or hosts that stay"
+    except (outside.OutsideError, mobility.TraceError) as error:
+        found, _, cure = str(error).rpartition("; ")
+        yield "mobility.name", found or str(error), cure
 
 
 def _trace(scenario: Scenario, trace: mobility.Movement) -> Iterator[Finding]:

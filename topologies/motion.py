@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
 import mobility
+from mobility import Movement, TraceError, outside
 from topologies.section import AsTuple, NotNegative, Section
 
 FARTHEST = 1e9  # m
@@ -31,6 +32,27 @@ class RandomWaypoint(Section):
     start: Literal["steady", "classic"] = Field(
         "steady", description="in the steady state, or all at uniform places at the start of a leg"
     )
+
+
+class Outside(Section):
+    model: Literal["outside"] = Field("outside", description="a model from outside the checkout ([extending.md](extending.md#from-outside-the-checkout))")
+    name: str = Field(min_length=1, max_length=64, description="the model's name")
+    parameters: dict[str, Any] = Field(default={}, description="what the model takes")
+
+    def moved(self, hosts: int, duration: float, seed: int) -> Movement:
+        """What the model says. Raises TraceError for a model that is not there or does not work."""
+        try:
+            part = outside.models()[self.name]
+        except (outside.OutsideError, KeyError) as error:
+            raise TraceError(self.name, None, f"the model is not there ({error})") from None
+        try:
+            found = part.value(hosts, duration, seed, **self.parameters)
+        except Exception as error:  # other people's code
+            raise TraceError(part.file, None, f"{self.name} failed: {type(error).__name__}: {error}; correct its parameters, or the model") from None
+        if not isinstance(found, Movement) or len(found) != hosts:
+            what = f"a movement of {len(found)} hosts" if isinstance(found, Movement) else type(found).__name__
+            raise TraceError(part.file, None, f"{self.name}: found {what}; expected a Movement of {hosts} hosts")
+        return found
 
 
 class Static(Section):
@@ -77,7 +99,7 @@ def reader_options(table: Mapping[str, object]) -> dict[str, object]:
 
 def _kind(table: object) -> str | None:
     if isinstance(table, Section):
-        return {RandomWaypoint: "<random_waypoint>", Static: "<static>", Trace: "<trace>"}[type(table)]
+        return {RandomWaypoint: "<random_waypoint>", Outside: "<outside>", Static: "<static>", Trace: "<trace>"}[type(table)]
     if not isinstance(table, dict):
         return None
     if "trace" in table:
@@ -88,6 +110,7 @@ def _kind(table: object) -> str | None:
 Mobility = Annotated[
     Annotated[RandomWaypoint, Tag("<random_waypoint>")]
     | Annotated[Static, Tag("<static>")]
+    | Annotated[Outside, Tag("<outside>")]
     | Annotated[Trace, Tag("<trace>")],
     Discriminator(_kind),
 ]

@@ -19,7 +19,7 @@ import mobility
 from mobility import Movement
 from topologies import check, file, fill
 from topologies.faults import Fault, Faults, HostFault, LinkFault
-from topologies.motion import Mobility, RandomWaypoint, Static, Trace, reader_options
+from topologies.motion import Mobility, Outside, RandomWaypoint, Static, Trace, reader_options
 from topologies.naming import Naming
 from topologies.netns import Fidelity, Netns
 from topologies.node import Node
@@ -93,6 +93,8 @@ class Scenario(Section):
         motion, names, duration = self.mobility, self.names, self.run.duration
         if isinstance(motion, Trace):
             return _trace_of(motion.model_dump()).first(len(names), names).window(motion.start, duration)
+        if isinstance(motion, Outside):
+            return motion.moved(len(names), duration, self.run.seed).first(len(names), names).window(0.0, duration)
         if isinstance(motion, Static):
             parts = [mobility.Trajectory(np.zeros(1), np.array([place])) for place in motion.positions]
             return mobility.Movement(names, parts, duration)
@@ -105,11 +107,11 @@ class Scenario(Section):
         """The scenario with all its defaults, as TOML; loading it gives an equal scenario.
 
         `trace`: path of a BonnMotion copy of `movement()`, relative to where the text will be; a
-        scenario that replays a trace then names this copy instead. `log`: of a copy of workload.log, likewise.
+        scenario that replays a trace, or has a model from outside, then names this copy instead. `log`: of a copy of workload.log, likewise.
         """
         tables = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         tables["hosts"].update(tables["hosts"].pop("each"))
-        if trace is not None and isinstance(self.mobility, Trace):
+        if trace is not None and isinstance(self.mobility, Trace | Outside):
             tables["mobility"] = {"trace": trace, "format": "bonnmotion", "start": 0.0}
         if log is not None and self.workload.log is not None:
             tables["workload"]["log"] = log

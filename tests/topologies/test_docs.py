@@ -23,6 +23,7 @@ SECTIONS = {
     "[hosts.N]": (run.HostPrograms, {}),
     "[mobility] with random_waypoint": (motion.RandomWaypoint, {}),
     "[mobility] with static": (motion.Static, {}),
+    "[mobility] with outside": (motion.Outside, {}),
     "[mobility] with a trace": (motion.Trace, {"format": "by the file's name"}),
     "[radio] with unit_disk": (radio.UnitDiskRadio, {}),
     "[radio] with log_distance": (radio.LogDistanceRadio, {"data_sensitivity": "`sensitivity`"}),
