@@ -22,6 +22,7 @@ from emulation import runner
 from emulation.studies import engine, results, simulators
 from emulation.studies.folder import alone
 from emulation.studies.sweep import Report
+from mobility import outside
 from mobility.wholefile import check_place
 from topologies.file import flat
 from topologies.problems import about, one_line, show
@@ -163,11 +164,15 @@ def _tables(scenario: Scenario) -> dict[str, Any]:
 
 
 def _key(scenario: dict[str, Any]) -> str:
-    """Of a run's content: of a trace, what is in it counts, not where it lies."""
-    trace = scenario["mobility"].get("trace")
-    if trace is None:
-        return results.key(scenario)
-    return results.key(scenario | {"mobility": scenario["mobility"] | {"trace": _digest(trace)}})
+    """Of a run's content: of a trace, a log and a model from outside, what is in it counts, not where it lies."""
+    motion, workload = dict(scenario["mobility"]), dict(scenario["workload"])
+    if "trace" in motion:
+        motion["trace"] = _digest(motion["trace"])
+    if "log" in workload:
+        workload["log"] = _digest(workload["log"])
+    if motion.get("model") == "outside":
+        motion["sha256"] = outside.models()[motion["name"]].sha256
+    return results.key(scenario | {"mobility": motion, "workload": workload})
 
 
 @cache

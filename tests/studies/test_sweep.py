@@ -15,6 +15,7 @@ from analysis import AnalysisError, analyse, table
 from analysis.metrics import METRICS
 from emulation import runner
 from emulation.studies import results, simulators, study
+from mobility import outside
 from tests.cli.command import ENVIRONMENT, here, roamcast, start
 from topologies import study as studies
 
@@ -218,3 +219,21 @@ def test_a_study_is_no_scenario(tmp_path, command):
     made(tmp_path)
     done = here(command, "mine.toml", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (2, "roamcast: mine.toml: a study, no scenario; `roamcast sweep mine.toml` checks and runs it\n")
+
+
+def test_a_log_or_a_model_of_other_content_is_another_run(tmp_path, monkeypatch):
+    """The same names, other content: what a sweep has kept is not taken for it."""
+    (tmp_path / "x.toml").write_text('[run]\nduration = 20\n[hosts]\ncount = 2\n[mobility]\nmodel = "outside"\nname = "still"\n[workload]\nlog = "log.csv"\n')
+    monkeypatch.setenv("ROAMCAST_MOBILITY", str(tmp_path / "still.py"))
+    model = "from mobility import Movement, Trajectory\nimport numpy as np\ndef still(hosts, duration, seed):\n    return Movement([str(h) for h in range(hosts)], " \
+            "[Trajectory(np.zeros(1), np.array([[{}, 0.0]])) for h in range(hosts)], duration)\nMODELS = {{'still': still}}\n"
+    keys = []
+    for place, value in ((1, 1), (2, 1), (2, 2), (2, 2)):
+        (tmp_path / "still.py").write_text(model.format(place))
+        (tmp_path / "log.csv").write_text(f"time,host,a\n1,0,{value}\n")
+        for cached in (outside._parts, study._digest):
+            cached.cache_clear()
+        keys.append(study._key(study._tables(topologies.load(tmp_path / "x.toml"))))
+    outside._parts.cache_clear()
+    study._digest.cache_clear()
+    assert len(set(keys)) == 3 and keys[2] == keys[3]
