@@ -216,7 +216,7 @@ class Broker:
         self.env.record("link_replaced", rid=str(rid), lost=str(lost), new=str(new),
                         path=None if path is None else list(path), role=role)
         if role in reconcile.NEW_ENDS:
-            self.routing.replaces(new, self.tree.lost_at(new))
+            self.routing.replaces(new)
         self.reconciler.replaced(rid, lost, new, path, role)
 
     def abandoned(self, rid: LinkId) -> None:

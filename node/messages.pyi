@@ -246,7 +246,6 @@ class _Join(NamedTuple):
     path: tuple[NodeId, ...]  # reconfiguration path, near old end first, for the far new end; empty: unknown
     route: tuple[NodeId, ...]  # the root, ..., near new end, far new end
     walk: tuple[NodeId, ...]  # nodes met from the far new end upward
-    ago: int | None  # 10 ms: when the root last heard the far end of the lost link; null: not known, or a merge
 
 class Join(_Join, Message):
     """Request of a root to open a link: along `route`, over its last hop, then up parent by parent to a root."""
@@ -275,7 +274,6 @@ class _Activate(NamedTuple):
     route: tuple[NodeId, ...]  # of the JOIN
     nonce: int  # of the link to open
     over: int  # nonce of the tree link that this hop travels; of the new one at last
-    ago: int | None  # 10 ms: as in JOIN
 
 class Activate(_Activate, Message):
     """The root has joined: along the route each node turns its parent pointer, and the last two open the link."""

@@ -87,11 +87,6 @@ class Neighbors:
         entry.heard_at = self._env.now()
         return True
 
-    def heard_at(self, node: NodeId) -> float | None:
-        """When anything of it last came (s); None if it is not known."""
-        entry = self._table.get(node)
-        return None if entry is None else entry.heard_at
-
     def channel_failed(self, node: NodeId) -> None:
         """The reliable channel to this neighbor gave up: it has to earn its place again."""
         entry = self._table.get(node)

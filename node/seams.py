@@ -76,9 +76,6 @@ class Neighborhood(Protocol):
     def two_way(self) -> Mapping[NodeId, Peer]:
         """The two-way radio neighbors: a live view."""
 
-    def heard_at(self, node: NodeId) -> float | None:
-        """When anything of it last came (s); None if it is not known."""
-
 
 class OneHop(Protocol):
     def send(self, to: NodeId, message: wire.Message, failed: Callable[[], None] | None = None,

@@ -93,9 +93,6 @@ class Nobody:
 
     two_way: Mapping[NodeId, Peer] = {}
 
-    def heard_at(self, node: NodeId) -> float | None:
-        return None
-
 
 class Device:
     """One life of one device. Public methods as those of `broker.Broker`, and `move_out`, `move_in`."""

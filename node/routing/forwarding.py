@@ -19,7 +19,7 @@ from node import wire
 from node.event import AnyEvent
 from node.filters import Filter, covers
 from node.ids import LinkId, NodeId
-from node.memory import Memory
+from node.memory import Once
 from node.reconcile import EVERYTHING, Everything
 from node.routing.holding import Holding
 from node.routing.recent import Recent
@@ -33,8 +33,7 @@ from node.seams import Digest
 MAX_UNSUB = 96  # hashes in one UNSUB, which then fits a datagram
 MAX_DIGESTS = 16  # in a HELLO
 MAX_REPAIRS = 64  # links known to replace others
-REPAIR = 3.0  # s from the radio loss of a link until another one has taken its place, where that is not known
-ON_THE_WAY = 1.0  # s that an event takes to a link, or is repeated over it, before nothing comes over it any more
+REPAIR = 3.0  # s from the radio loss of a link until another one has taken its place, at most
 AGO = 0.01  # s, the unit of `since` in messages
 LONGEST_AGO = 65535
 
@@ -49,7 +48,7 @@ class SubscriptionForwarding(Strategy):
         self.holding = Holding()
         self._window = around.station.config.replay_window
         self._begun = -math.inf  # s; nothing was missed before
-        self._repairs: Memory[LinkId, float] = Memory(MAX_REPAIRS)  # links that take the place of another -> from when on it failed (s)
+        self._repairs: Once[LinkId] = Once(MAX_REPAIRS)  # links that take the place of a lost one
         self._replay: Replay | None = None
         if self._window:
             self._recent = Recent(self._window)
@@ -83,16 +82,16 @@ class SubscriptionForwarding(Strategy):
                     self.more_wanted(link, state, key, wanted, state.missed_since)
             self.flush()
 
-    def replaces(self, link: LinkId, lost: float | None = None) -> None:
-        """This link, which is about to open, takes the place of one that was lost just now: at `lost` (s), if that is known."""
-        self._repairs.remember(link, self._env.now() - REPAIR if lost is None else lost - ON_THE_WAY)
+    def replaces(self, link: LinkId) -> None:
+        """This link, which is about to open, takes the place of one that was lost just now."""
+        self._repairs.first_time(link)
 
     def _missed_since(self, link: LinkId) -> float | None:
         """From when on (s) the far end of a link that opens now may lack events of this side; None where nobody is asked."""
         if not self._window:
             return None
-        since = self._env.now() - self._window
-        return max(since, self._repairs.get(link, since), self._begun)
+        window = min(REPAIR, self._window) if link in self._repairs else self._window
+        return max(self._env.now() - window, self._begun)
 
     def remove_link(self, link: LinkId, keep: bool = False) -> None:
         """A link closed: its filters leave the table. With `keep`, what was told to others because

@@ -66,8 +66,8 @@ class Strategy:
     def remove_link(self, link: LinkId, keep: bool = False) -> None:
         self.links.pop(link, None)
 
-    def replaces(self, link: LinkId, lost: float | None = None) -> None:
-        """This link, which is about to open, takes the place of one that was lost just now: at `lost` (s), if that is known."""
+    def replaces(self, link: LinkId) -> None:
+        """This link, which is about to open, takes the place of one that was lost just now."""
 
     def holds_back(self, link: LinkId) -> bool:
         """Whether the link has not been told all yet, so that what is sent over it fences nothing."""

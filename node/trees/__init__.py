@@ -61,8 +61,5 @@ class Tree(Protocol):
         """Whether the far end may have opened this link although it is not open here: then its first message
         is no message of a dead incarnation."""
 
-    def lost_at(self, link: LinkId) -> float | None:
-        """When anything last came over the link that this one takes the place of (s, about); None where that is not known."""
-
     def link_heard(self, link: LinkId) -> None:
         """A message came over such a link: the tree gives the notice `gained`, before the message is handled."""

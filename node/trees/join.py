@@ -74,7 +74,6 @@ ROUTE = 64  # nodes of a route, from the root that asks to the far new end
 WALK = 128  # nodes of a walk; a join that would go further is refused
 PROMPT_HOPS = 10  # that `join_wait` suffices for; longer ways get their share more
 OLD_ENDS = ("old_near", "old_far")  # roles of the ends of the lost link
-AGO, LONGEST_AGO = 0.01, 65535  # s, the unit of `ago` in messages; in it
 REMEMBERED = 32  # joins that crossed to this node and may still be granted, or opened
 
 Done = Callable[[str], None]  # outcome: joined, timeout, or why it was refused: busy, met, gone, far
@@ -88,7 +87,6 @@ class _Pending(NamedTuple):
     path: tuple[NodeId, ...] | None
     route: tuple[NodeId, ...]
     done: Done
-    heard: float | None  # s, over the lost link
 
 
 class _Crossing(NamedTuple):
@@ -98,7 +96,6 @@ class _Crossing(NamedTuple):
     rid: LinkId | None
     path: tuple[NodeId, ...] | None
     expires: float
-    heard: float | None  # s, over the lost link by its near old end
     nonce: int = 0
 
 
@@ -131,7 +128,6 @@ class Join:
         self._request = self._env.random.getrandbits(31)  # a past life's answers shall not fit
         self._pending: _Pending | None = None
         self._timer: Timer | None = None
-        self.lost: Memory[LinkId, float] = Memory(REMEMBERED)  # links that open here -> when what they replace was lost (s)
         self.sought = False  # another orphan was granted to join this one
         # (seeker, request) -> its join; one that was granted just now is needed longest
         self._crossings: Memory[tuple[NodeId, int], _Crossing] = Memory(REMEMBERED)
@@ -151,15 +147,14 @@ class Join:
         That is always later. `hops`: how many there are to the other root, as far as is known.
         """
         self._request = (self._request + 1) & 0xFFFFFFFF
-        pending = self._pending = _Pending(
-            self._request, rid, path, route, done, None if rid is None else self._tree.heard_over(rid))
+        pending = self._pending = _Pending(self._request, rid, path, route, done)
         wait = self._config.join_wait * max(1.0, hops / PROMPT_HOPS)
         self._timer = self._env.call_later(wait, lambda: self._end("timeout"))
         if self._next_hop(route, 0) is None:
             self._timer.cancel()
             self._timer = self._env.call_later(0.0, lambda: self._end("gone"))
             return
-        message = wire.Join(pending.request, rid, path or (), route, (), self._ago(pending.heard))
+        message = wire.Join(pending.request, rid, path or (), route, ())
         self._relay.send(route[1], message, lambda: self._end("gone", pending))
 
     def cancel(self) -> None:
@@ -205,7 +200,7 @@ class Join:
             return
         if at + 1 == len(route):
             self._crossings.remember((route[0], message.request), _Crossing(
-                sender, _link(message.rid), message.path or None, self._env.now() + self._memory(), self._at(message.ago)))
+                sender, _link(message.rid), message.path or None, self._env.now() + self._memory()))
             self._walk(message._replace(walk=(self._me,), path=()), sender)
         elif self._tree.parent != sender or self._next_hop(route, at) is None:
             self._refuse(message, sender, "gone")
@@ -278,8 +273,7 @@ class Join:
         else:
             self.cancel()
             pending.done("joined")
-            self._advance(0, wire.Activate(
-                pending.rid, pending.path or (), pending.route, message.nonce, 0, self._ago(pending.heard)))
+            self._advance(0, wire.Activate(pending.rid, pending.path or (), pending.route, message.nonce, 0))
 
     # ---- activation ---------------------------------------------------------------------------------
     def _activate(self, sender: Peer, message: wire.Activate) -> None:
@@ -314,8 +308,6 @@ class Join:
                         lambda: tree.lose(link, "unanswered", tell=True))
         if not opens:
             tree.set_parent(node)
-        if opens:
-            self._replaces(new, self._at(message.ago))
         self._notify(rid, new, message.path or None, route)
         if opens:
             tree.gain(node, message.nonce, parent=True)
@@ -342,23 +334,10 @@ class Join:
         rid = crossing.rid
         if rid is not None and self._me in rid[:2]:
             self._tree.lose(rid, "replaced")  # its other end has noticed before we did
-        self._replaces(link, crossing.heard)
         self._notify(rid, link, crossing.path, (key[0], crossing.near, self._me))
         self._tree.gain(crossing.near, link.nonce, parent=False)
         if rid is not None and crossing.path and crossing.path[-1] != self._me:
             self._pass_on(wire.Replaced(rid, link, crossing.path))
-
-    def _replaces(self, link: LinkId, heard: float | None) -> None:
-        if heard is not None:
-            self.lost.remember(link, heard)
-
-    def _ago(self, heard: float | None) -> int | None:
-        """As messages have it."""
-        return None if heard is None else min(round((self._env.now() - heard) / AGO), LONGEST_AGO)
-
-    def _at(self, ago: int | None) -> float | None:
-        """And what it means here: clocks of two nodes are never compared."""
-        return None if ago is None else self._env.now() - ago * AGO
 
     def _memory(self) -> float:
         """Seconds that a join is remembered at its far new end: longer than its root waits for it."""

@@ -21,7 +21,7 @@ from collections.abc import Callable
 
 from node import wire
 from node.ids import Epoch, LinkId, NodeId, Peer
-from node.memory import Memory
+from node.memory import Once
 from node.rhythm import Rhythm
 from node.routes import has_come
 from node.seams import HopMessages, LinkMessages
@@ -34,7 +34,6 @@ from node.trees.search import Search
 
 PATH = 64  # ids of a root path that are known; a deeper node knows the nearest
 FORMER = 64  # links lost by this life that are remembered
-BOTH_WAYS = ("silent", "unanswered")  # reasons for which a link is lost in both directions, as far as is known
 DEEPEST = 255  # depths beyond are counted no further
 
 
@@ -42,7 +41,7 @@ class Maodv:
     """The tree as seen by one node. Its parts read it as a `position.Position`."""
 
     def __init__(self, around: Surroundings) -> None:
-        self._station, self._relay, self._neighbors = around.station, around.relay, around.neighbors
+        self._station, self._relay = around.station, around.relay
         self._channels, self._notices = around.channels, around.notices
         self._env = self._station.env
         self._config = self._station.config
@@ -56,8 +55,7 @@ class Maodv:
         self.sequence = 0
         self.depth = 0
         self.root_path: tuple[NodeId, ...] = (self.me,)  # this node, its parent and so on, at most PATH
-        # links that this life had and lost, and when anything last came over them (s); None: that says nothing
-        self._former: Memory[LinkId, float | None] = Memory(FORMER)
+        self._former: Once[LinkId] = Once(FORMER)  # links that this life had and lost
         self._own_sequence = 0
         self._rhythm = Rhythm(self._env)
         self._news_at = 0.0  # when the leader was last heard anew
@@ -163,7 +161,7 @@ class Maodv:
         if self.links.get(far) != link:
             return
         del self.links[far]
-        self._former.remember(link, self._neighbors.heard_at(far) if reason in BOTH_WAYS else None)
+        self._former.first_time(link)
         if tell:
             self._relay.send(far, wire.Leave(link.nonce), last_word=True)
         if self.parent != far:
@@ -175,14 +173,6 @@ class Maodv:
         self._enter(Standing.ORPHAN)
         self._notices.lost(link, reason)
         self.orphaned(link, former, depth)
-
-    def heard_over(self, link: LinkId) -> float | None:
-        """When anything last came over a link that is lost (s)."""
-        return self._former.get(link)
-
-    def lost_at(self, link: LinkId) -> float | None:
-        """When the link was lost that this one takes the place of (s, about)."""
-        return self.join.lost.get(link)
 
     def had(self, link: LinkId) -> bool:
         """Whether this life has lost that link: who restarted is an end of it by its id only."""

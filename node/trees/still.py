@@ -35,8 +35,5 @@ class Still:
     def link_pending(self, link: LinkId) -> bool:
         return False
 
-    def lost_at(self, link: LinkId) -> float | None:
-        return None
-
     def link_heard(self, link: LinkId) -> None:
         """No link is pending."""

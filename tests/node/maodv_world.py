@@ -76,9 +76,6 @@ class Core:
     def two_way(self):
         return self.neighbors
 
-    def heard_at(self, node):
-        return self.world.now
-
     def dropped(self, reason):
         self.drops[reason] = self.drops.get(reason, 0) + 1
 

@@ -74,8 +74,8 @@ FLOODS = {
     "acknowledgements": lambda forger, i: forger.hop(wire.Ack(VICTIM, forger.link.nonce, spread(i), 2**64 - 1)),
     "dead links": lambda forger, i: forger.hop(wire.Data(((VICTIM, spread(i), 0),), wire.Sub((), None))),
     "resets": lambda forger, i: forger.hop(wire.Reset(spread(i))),
-    "joins": lambda forger, i: forger.hop(wire.Relay(spread(i), wire.Join(i, None, (), JOIN[i % len(JOIN)], (), None))),
-    "walks": lambda forger, i: forger.hop(wire.Relay(spread(i), wire.Join(i, (1, 7, i), (), (7, 1), tuple(range(1, 90)), i % 65536))),
+    "joins": lambda forger, i: forger.hop(wire.Relay(spread(i), wire.Join(i, None, (), JOIN[i % len(JOIN)], ()))),
+    "walks": lambda forger, i: forger.hop(wire.Relay(spread(i), wire.Join(i, (1, 7, i), (), (7, 1), tuple(range(1, 90))))),
     "requests": lambda forger, i: forger.hop(wire.Rreq((1, 9, i), i, i % 9, i % 256, (spread(i),), (spread(i), 1), i % 3)),
     "routes": lambda forger, i: forger.hop(wire.Relay(spread(i), wire.Routed(
         JOIN[i % len(JOIN)], wire.InformedActivate((1, 2, i), i % 256, 255, (b"12345678",) * 90)))),

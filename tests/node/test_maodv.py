@@ -451,9 +451,9 @@ def test_the_largest_messages_fit_a_datagram():
     largest = [
         wire.Rreq(rid, far, 255, 255, ids[:PATH], ids[:18], 17),
         wire.Rrep(far, ids[:18], 17, 255, ids[:PATH], True),
-        wire.Join(far, rid, ids[:PATH], ids[:ROUTE], (), None), wire.Join(far, rid, (), ids[:ROUTE], ids, 7),
+        wire.Join(far, rid, ids[:PATH], ids[:ROUTE], ()), wire.Join(far, rid, (), ids[:ROUTE], ids),
         wire.Grant(far, ids[:ROUTE], ids, far), wire.Refuse(far, ids[:ROUTE], ids, "busy"),
-        wire.Activate(rid, ids[:PATH], ids[:ROUTE], far, far, 7), wire.Replaced(rid, rid, ids[:PATH]),
+        wire.Activate(rid, ids[:PATH], ids[:ROUTE], far, far), wire.Replaced(rid, rid, ids[:PATH]),
         wire.Offer(far, 255, far, ids[:63]), wire.Leave(far), wire.Probe(far)]
     for message in largest:
         datagram = wire.encode(me, far, [wire.Relay(far, message)], secret=b"x")
@@ -471,10 +471,10 @@ number = st.integers(0, 3)
 nonsense = st.one_of(
     st.builds(wire.Rreq, st.none() | link, number, number, number, ids, ids, st.none() | some),
     st.builds(wire.Rrep, number, ids, number, number, ids, st.booleans()),
-    st.builds(wire.Join, number, st.none() | link, ids, ids, ids, st.none() | number),
+    st.builds(wire.Join, number, st.none() | link, ids, ids, ids),
     st.builds(wire.Grant, number, ids, ids, number),
     st.builds(wire.Refuse, number, ids, ids, st.sampled_from(["busy", "", "?" * 16])),
-    st.builds(wire.Activate, st.none() | link, ids, ids, number, number, st.none() | number),
+    st.builds(wire.Activate, st.none() | link, ids, ids, number, number),
     st.builds(wire.Replaced, link, link, ids),
     st.builds(wire.Offer, some, number, some, ids),
     st.builds(wire.Leave, number),
@@ -502,7 +502,7 @@ def test_a_flood_of_joins_and_offers_is_bounded():
     tree, handlers = world.nodes[2].tree, world.nodes[2].handlers
     peer = world.nodes[1].me
     for i in range(3000):
-        handlers[wire.Relay](peer, wire.Relay(10**6 + i, wire.Join(i, None, (), (1, 2), (), None)))
+        handlers[wire.Relay](peer, wire.Relay(10**6 + i, wire.Join(i, None, (), (1, 2), ())))
         handlers[wire.Relay](world.nodes[3].me, wire.Relay(10**6 + i, wire.Offer(i, 1, 9, (3,))))
         handlers[wire.Rreq](peer, wire.Rreq(None, i, 1, 9, (), (1,), None))
     assert len(tree.join._crossings) <= 32 and len(tree.merge._lately) <= 64 and len(tree.search._seen) <= 128
@@ -514,10 +514,10 @@ def test_of_many_joins_the_one_granted_just_now_is_remembered():
     handlers, tree = world.nodes[2].handlers, world.nodes[2].tree
     near, beyond = world.nodes[1].me, world.nodes[3].me
     for request in range(REMEMBERED):
-        handlers[wire.Relay](near, wire.Relay(10**6 + request, wire.Join(request, None, (), (1, 2), (), None)))
+        handlers[wire.Relay](near, wire.Relay(10**6 + request, wire.Join(request, None, (), (1, 2), ())))
     handlers[wire.Relay](beyond, wire.Relay(10**6, wire.Grant(0, (1, 2), (2, 3), 0)))
     assert tree.join._crossings[1, 0].nonce
-    handlers[wire.Relay](near, wire.Relay(10**6 + REMEMBERED, wire.Join(REMEMBERED, None, (), (1, 2), (), None)))
+    handlers[wire.Relay](near, wire.Relay(10**6 + REMEMBERED, wire.Join(REMEMBERED, None, (), (1, 2), ())))
     assert (1, 0) in tree.join._crossings and (1, 1) not in tree.join._crossings
 
 

@@ -52,16 +52,16 @@ def test_activate_turns_a_pointer_only_over_the_very_link():
     core = quiet(LINE).nodes[1]
     link = core.tree.links[0]
     sent = relayed(core)
-    receives(core, 0, wire.Activate(None, (), (0, 1, 2, 3), 77, link.nonce ^ 1, None))
+    receives(core, 0, wire.Activate(None, (), (0, 1, 2, 3), 77, link.nonce ^ 1))
     assert core.tree.parent == 0 and core.drops["not_parent"] == 1 and type(sent[0][1]) is wire.Leave
-    receives(core, 0, wire.Activate(None, (), (0, 1, 2, 3), 77, link.nonce, None))
+    receives(core, 0, wire.Activate(None, (), (0, 1, 2, 3), 77, link.nonce))
     assert core.tree.parent == 2
 
 
 def test_a_join_is_granted_once():
     core = quiet(LINE).nodes[1]
     sent = relayed(core)
-    receives(core, 9, wire.Join(5, None, (), (9, 1), (), None))
+    receives(core, 9, wire.Join(5, None, (), (9, 1), ()))
     for _ in range(2):
         receives(core, 0, wire.Grant(5, (9, 1), (1, 0), 0))
     assert [type(message) for _, message in sent] == [wire.Join, wire.Grant] and core.drops["unasked"] == 1
@@ -71,7 +71,7 @@ def test_a_walk_has_an_end():
     core = quiet(LINE).nodes[1]
     sent = relayed(core)
     walk = (*range(100, 100 + WALK - 2), 2)
-    receives(core, 2, wire.Join(5, None, (), (99, 100), walk, None))
+    receives(core, 2, wire.Join(5, None, (), (99, 100), walk))
     assert isinstance(sent[-1][1], wire.Refuse) and sent[-1][1].reason == "far"
 
 
