@@ -45,7 +45,7 @@ def ceiling(values: np.ndarray) -> float | None:
     if not len(values):
         return None
     usual, most = max(float(np.percentile(values, 98)), 1.0), float(np.max(values))
-    return 1.25 * usual if most > 2.5 * usual else None
+    return max(1.25 * usual, usual + 1.2) if most > 2.5 * usual else None  # of small counts one more fits
 
 
 def _chart(draw: Callable[[Axes], None], label: str, numbers: dict[str, Any], height: float = 2.6) -> Chart:
