@@ -164,7 +164,7 @@ def _tables(scenario: Scenario) -> dict[str, Any]:
 
 
 def _key(scenario: dict[str, Any]) -> str:
-    """Of a run's content: of a trace, a log and a model from outside, what is in it counts, not where it lies."""
+    """Of a run's content: of a trace, a log, a model and metrics from outside, what is in it counts, not where it lies."""
     motion, workload = dict(scenario["mobility"]), dict(scenario["workload"])
     if "trace" in motion:
         motion["trace"] = _digest(motion["trace"])
@@ -172,7 +172,8 @@ def _key(scenario: dict[str, Any]) -> str:
         workload["log"] = _digest(workload["log"])
     if motion.get("model") == "outside":
         motion["sha256"] = outside.models()[motion["name"]].sha256
-    return results.key(scenario | {"mobility": motion, "workload": workload})
+    metrics = sorted(part.sha256 for part in outside.parts(outside.METRICS))
+    return results.key(scenario | {"mobility": motion, "workload": workload} | ({"metrics": metrics} if metrics else {}))
 
 
 @cache

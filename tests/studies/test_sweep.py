@@ -237,3 +237,6 @@ def test_a_log_or_a_model_of_other_content_is_another_run(tmp_path, monkeypatch)
     outside._parts.cache_clear()
     study._digest.cache_clear()
     assert len(set(keys)) == 3 and keys[2] == keys[3]
+    (tmp_path / "more.py").write_text("METRICS = []\n")
+    monkeypatch.setenv("ROAMCAST_METRICS", str(tmp_path / "more.py"))
+    assert study._key(study._tables(topologies.load(tmp_path / "x.toml"))) not in keys
