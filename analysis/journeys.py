@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from analysis import roaming
+from analysis.fragments import Forest
 from analysis.losses import REASONS
-from analysis.routes import Forest
 from analysis.study import Study
 
 MAX_LOSSES = 3_000
@@ -166,7 +166,7 @@ def _ways(whole: Study, lost: pd.DataFrame) -> list[list[int] | None]:
     """For each loss the hosts between publisher and subscriber in the tree at its publication; None where it did not connect them."""
     if whole.run.treeless:
         return [None] * len(lost)
-    forest, ways, before, paths = Forest(_links(whole)), [], None, {}
+    forest, ways, before, paths = Forest(_links(whole), whole.tree_ends), [], None, {}
     for loss in lost.itertuples():
         if loss.event != before:
             before, paths = loss.event, forest.paths(int(loss.source), float(loss.published))

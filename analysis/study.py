@@ -82,6 +82,7 @@ class Study:
     lives: pd.DataFrame
     contacts: pd.DataFrame
     tree_links: pd.DataFrame
+    tree_ends: pd.DataFrame  # tree links as each end held them (intervals.Intervals)
     standings: pd.DataFrame  # tree_state: t, node, leader, seeking
     moves: pd.DataFrame | None  # roaming.moves; None where no client roams
     recoveries: pd.DataFrame  # recovery.recoveries
@@ -133,7 +134,7 @@ def _studied(context: Context, run: Run, folder: Path) -> Study:
         traffic=overhead.totals(found.sums), repairs=tree.repairs(tables), seeking_times=tree.seeking_times(tables),
         outages=waits, links=tree.link_changes(tables), shape=shape,
         deliveries={"remote": sums["remote"], "local": sums["local"], "duplicates": found.counts.get("duplicate", 0)},
-        lives=spans.lives, contacts=spans.contacts, tree_links=spans.tree_links, standings=_standings(tables), moves=moves,
+        lives=spans.lives, contacts=spans.contacts, tree_links=spans.tree_links, tree_ends=spans.tree_ends, standings=_standings(tables), moves=moves,
         recoveries=recovery.recoveries(tables), heard=heard,
         unrecorded=unrecorded.unrecorded(named), odd=_odd(tables, sums), notes=[])
     _keep(whole.outages, folder, "outages")
