@@ -22,6 +22,7 @@ class Delivered(NamedTuple):
     beyond: int  # delivered in time though the radio on record did not allow it, or only later
     latency: np.ndarray | None  # percentiles 0, 1, .. 100 of those in time, s; None if there are none
     hops: float  # of those in time, added up
+    recovered: int  # of those in time, that recovery or replay delivered
 
 
 class Beside(NamedTuple):
@@ -92,7 +93,6 @@ class Recovery(NamedTuple):
     """Of lost events that came back."""
 
     found: pd.DataFrame  # recovery.recoveries
-    in_time: int  # expected pairs that a recovery delivered in time
     spent: int  # bytes of gossip, requests, answers and counters
     bytes: int  # of all messages
 

@@ -20,11 +20,10 @@ def recoveries(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     return found.sort_values(["t", "node", "event"], ignore_index=True)
 
 
-def facts(found: pd.DataFrame, sent: pd.DataFrame, in_time: int) -> Recovery | None:
-    """None for a run without recovery. `sent`: overhead.by_type; `in_time`: of the expected pairs those that a recovery
-    delivered in time."""
+def facts(found: pd.DataFrame, sent: pd.DataFrame) -> Recovery | None:
+    """None for a run without recovery. `sent`: overhead.by_type."""
     spent = int(sent.loc[sent["family"] == FAMILY, "bytes"].sum())
-    return Recovery(found, in_time, spent, int(sent["bytes"].sum())) if len(found) or spent else None
+    return Recovery(found, spent, int(sent["bytes"].sum())) if len(found) or spent else None
 
 
 def by_giver(found: pd.DataFrame, most: int = 10) -> list[dict[str, Any]]:

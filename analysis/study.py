@@ -327,7 +327,7 @@ def _facts(whole: Study) -> list[object]:
         Cost(overhead.cost(whole.sent, run.treeless), sum(whole.links.lost.values()), whole.misrouted["sent"],
              whole.misrouted["misrouted"], whole.deliveries["duplicates"], whole.traffic["airtime"], run.ended),
         signals.facts(whole.heard), roaming.facts(whole.moves, whole.sent, whole.ingest.counts),
-        recovery.facts(whole.recoveries, whole.sent, int(counted["recovered"]))]
+        recovery.facts(whole.recoveries, whole.sent)]
     if not run.treeless:
         groups += [Repairs(_ended(whole.repairs, "repair")),
                    Tree(_ended(whole.repairs, "merge"), whole.links.elections, whole.links.gained, whole.seeking_times)]
@@ -340,7 +340,8 @@ def _facts(whole: Study) -> list[object]:
 def delivered(counts: Mapping[str, Any], radio_known: bool) -> Delivered:
     """From a row of one of the frames of Breakdown."""
     return Delivered(int(counts["expected"]), int(counts["delivered"]), counts["reachable"] if radio_known else math.nan,
-                     int(counts["impossible"]) if radio_known else 0, counts["percentiles"], counts.get("hops_sum", math.nan))
+                     int(counts["impossible"]) if radio_known else 0, counts["percentiles"], counts.get("hops_sum", math.nan),
+                     int(counts.get("recovered", 0)))
 
 
 def _ended(repairs: pd.DataFrame, cause: str) -> int:

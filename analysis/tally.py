@@ -146,11 +146,11 @@ class Tally:
         return found
 
     def _delivered(self, due: list[Pair], spans: Intervals, known: Known) -> Delivered:
-        first: dict[tuple[str, int, str], tuple[float, int]] = {}
+        first: dict[tuple[str, int, str], tuple[float, int, bool]] = {}
         for t, node, fields in self._of["delivered"]:
-            first.setdefault((fields["event"], node, fields["client"]), (t, fields["hops"]))
+            first.setdefault((fields["event"], node, fields["client"]), (t, fields["hops"], bool(fields.get("recovered"))))
         bounds = known.bounds(due, spans.radio_links, self.hosts, self.deadline)
-        latencies, hops, reachable, beyond = [], [], 0, 0
+        latencies, hops, reachable, beyond, recovered = [], [], 0, 0, 0
         for pair, bound in zip(due, bounds, strict=True):
             reachable += bound < np.inf
             got = first.get((pair.event, pair.node, pair.client))
@@ -158,8 +158,9 @@ class Tally:
                 latencies.append(got[0] - pair.published)
                 hops.append(got[1])
                 beyond += bool(got[0] < bound - RECORDED)
+                recovered += got[2]
         return Delivered(len(due), len(latencies), reachable, beyond,
-                         np.percentile(latencies, PERCENTS) if latencies else None, sum(hops))
+                         np.percentile(latencies, PERCENTS) if latencies else None, sum(hops), recovered)
 
     def _breaches(self, spans: Intervals) -> Breaches:
         """correctness.py for one run."""

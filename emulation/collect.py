@@ -26,13 +26,14 @@ from node.config import NodeConfig
 from node.ids import NodeId
 from node.shell.locks import LOCK
 from node.shell.logs import pieces
+from topologies.run import Run
 
 MOST_ID = 9_999  # the analysis has tables that grow with the highest id
 MOST_CLOCKS = 60  # that a manifest names
 STEP = 2.0  # s by which a wall clock jumps ahead; less is correction
 NAMED = 6  # kinds, lives or files that a sentence names
 QUIET = 2.0  # intervals of its reports on traffic that a living node may be without a record, with some to spare
-DEADLINE, GRACE = 10.0, 5.0  # s, as a scenario's
+DEADLINE, GRACE = (float(Run.model_fields[key].default) for key in ("deadline", "grace"))  # s
 UNTOLD = ("the nodes' settings were not given: [node] in the report shows the defaults, and reasons for losses depend on them; pass "
           "the real ones with collect --config node.toml")
 

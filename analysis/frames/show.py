@@ -35,6 +35,8 @@ def divided(paths: Sequence[Path]) -> tuple[list[Run], list[Path]]:
     found: list[Run] = []
     captures: dict[str, Path] = {}
     for path in paths:
+        if not path.exists() and capture.NAME.fullmatch(path.name):
+            raise AnalysisError(f"{path}: no such file; give a capture, or a run directory")
         if not path.is_file():
             run = runs.read(path)
             if not stored.captures(run)[0]:

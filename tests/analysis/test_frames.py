@@ -228,7 +228,7 @@ def test_rates_that_a_scenario_does_not_state_are_a_guess_that_is_said(scenario,
 
 @pytest.mark.parametrize(("command", "what", "why"), [
     ("ingest", "nothing", "no such folder"), ("ingest", "empty", "not a run directory"), ("ingest", "unfinished", "no manifest.json"),
-    ("ingest", "run copy", "are one run"), ("frames", "run", "has no captures"), ("frames", "empty", "not a run directory"),
+    ("ingest", "run copy", "are one run"), ("frames", "run", "has no captures"), ("frames", "empty", "not a run directory"), ("frames", "gone.pcap", "gone.pcap: no such file; give a capture"),
     ("frames", "text.pcap", "not a capture"), ("frames", "walk.pcap other/walk.pcap.gz", "have one name")])
 def test_what_cannot_be_read_is_one_sentence_and_nothing_is_begun(tmp_path, monkeypatch, capsys, command, what, why):
     monkeypatch.chdir(tmp_path)

@@ -24,7 +24,7 @@ def test_every_metric_is_whole():
 
 
 def test_numbers_by_hand():
-    found = numbers(facts.Delivered(8, 6, 7.0, 0, np.arange(101) / 100, 12.0), facts.Sent(5, 20, 1000, 4, 50.0))
+    found = numbers(facts.Delivered(8, 6, 7.0, 0, np.arange(101) / 100, 12.0, 0), facts.Sent(5, 20, 1000, 4, 50.0))
     assert (found["ratio"], found["bound"], found["ratio_to_bound"], found["hops_mean"]) == (6 / 8, 7 / 8, 6 / 7, 2.0)
     assert (found["latency_median"], found["latency_p95"], found["latency_p99"]) == (0.5, 0.95, 0.99)
     assert (found["messages_per_delivery"], found["bytes_per_delivery"], found["bytes_per_host_second"]) == (4, 200, 5)
@@ -34,11 +34,11 @@ def test_numbers_by_hand():
 
 
 def test_without_a_whole_there_is_no_share():
-    found = numbers(facts.Delivered(0, 0, 0, 0, None, math.nan), facts.Sent(0, math.nan, math.nan, 0, 0.0))
+    found = numbers(facts.Delivered(0, 0, 0, 0, None, math.nan, 0), facts.Sent(0, math.nan, math.nan, 0, 0.0))
     assert all(math.isnan(found[key]) for key in ("ratio", "bound", "ratio_to_bound", "latency_median", "hops_mean",
                                                   "messages_per_delivery", "bytes", "bytes_per_host_second"))
     assert found["expected"] == 0
-    unknown = numbers(facts.Delivered(4, 2, math.nan, 0, None, math.nan), unknown=(facts.Roaming,))
+    unknown = numbers(facts.Delivered(4, 2, math.nan, 0, None, math.nan, 0), unknown=(facts.Roaming,))
     assert unknown["ratio"] == 0.5 and math.isnan(unknown["bound"]) and math.isnan(unknown["roam_moves"])
 
 

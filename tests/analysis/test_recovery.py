@@ -20,15 +20,15 @@ SENT = pd.DataFrame({"type": ["TAGGED_EVENT", "GOSSIP_ANSWER", "COUNTERS"], "fam
 
 def test_numbers():
     found = frame([(1, 0, 0, 1, 0.5), (2, 0, 1, 3, 1.5), (3, 0, 1, 2, 2.5)])
-    told = metrics.numbers(recovery.facts(found, SENT, 2))
-    assert told == pytest.approx({"recovered_events": 3, "recovered_in_time": 2, "recovered_from_source": 1 / 3,
+    told = metrics.numbers(recovery.facts(found, SENT))
+    assert told == pytest.approx({"recovered_events": 3, "recovered_from_source": 1 / 3,
                                   "recovered_rounds": 2.0, "recovered_median": 1.5, "recovered_p95": 2.4,
                                   "recovery_share": 0.4})
 
 
 def test_a_run_without_recovery_has_no_word_of_it():
-    assert recovery.facts(frame([]), SENT[:1], 0) is None
-    told = metrics.numbers(recovery.facts(frame([]), SENT, 0))
+    assert recovery.facts(frame([]), SENT[:1]) is None
+    told = metrics.numbers(recovery.facts(frame([]), SENT))
     assert told["recovered_events"] == 0 and told["recovery_share"] == 0.4 and math.isnan(told["recovered_rounds"])
 
 

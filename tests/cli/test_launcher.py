@@ -187,6 +187,7 @@ def test_a_changed_lock_installs_again_and_drops_what_is_gone(ready):
         installed(ready, "traffic")
 
 
+@pytest.mark.slow  # a set-up of its own
 def test_a_failed_set_up_leaves_the_old_environment(ready):
     lock = ready / "requirements.lock"
     lock.write_text(lock.read_text() + "absent==9.9 --hash=sha256:" + "0" * 64 + "\n")
@@ -195,6 +196,7 @@ def test_a_failed_set_up_leaves_the_old_environment(ready):
     assert installed(ready, "traffic") == "1.0" and not (ready / ".venv.part").exists()
 
 
+@pytest.mark.slow  # a set-up of its own
 def test_another_hash_is_refused(checkout):
     lock = checkout / "requirements.lock"
     lock.write_text(re.sub(r"(traffic.*\n.*sha256:)\w{4}", r"\g<1>0000", lock.read_text()))
@@ -322,6 +324,7 @@ def index(wheels: Path, context: ssl.SSLContext):
             server.shutdown()
 
 
+@pytest.mark.slow  # a set-up of its own
 @pytest.mark.needs("openssl")
 @pytest.mark.parametrize("section", ["global", "install"])
 def test_an_authority_of_pips_own_configuration_holds_where_the_system_has_none(checkout, tmp_path, section):
@@ -345,6 +348,7 @@ def test_what_would_lead_packages_out_of_the_environment_is_refused(checkout, tm
     assert not (tmp_path / "elsewhere").exists() and not (checkout / ".venv").exists()
 
 
+@pytest.mark.slow  # a set-up of its own
 def test_settings_for_other_environments_do_not_stop_it(checkout, tmp_path):
     (tmp_path / "pip.conf").write_text("[install]\nuser = true\n[global]\nrequire-virtualenv = true\n")
     done = start(checkout, "echo", PIP_CONFIG_FILE=str(tmp_path / "pip.conf"))

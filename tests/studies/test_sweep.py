@@ -140,9 +140,9 @@ def test_scenarios_are_no_code():
         file.unlink()
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_sweep_that_is_killed_loses_nothing_that_was_done(tmp_path, number):
-    made(tmp_path, STUDY.replace("1-2", "1-8"))
+    made(tmp_path, STUDY.replace("1-2", "1-5"))
     process = start("sweep", "mine.toml", "-j", "2", cwd=tmp_path, start_new_session=True)
     folder, until = tmp_path / "studies" / "mine" / "results", time.monotonic() + 300
     while time.monotonic() < until and len(list(folder.glob("*.json"))) < 3:
@@ -150,11 +150,11 @@ def test_a_sweep_that_is_killed_loses_nothing_that_was_done(tmp_path, number):
     process.send_signal(number)
     process.communicate(timeout=120)
     kept = {path: path.stat().st_mtime_ns for path in folder.glob("*.json")}
-    assert 3 <= len(kept) < 16
+    assert 3 <= len(kept) < 10
     done = roamcast("sweep", "mine.toml", "-j", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert f"{16 - len(kept)} runs done; {len(kept)} results reused" in done.stdout and "s left" in done.stderr
-    assert all(path.stat().st_mtime_ns == at for path, at in kept.items()) and len(list(folder.iterdir())) == 16
+    assert f"{10 - len(kept)} runs done; {len(kept)} results reused" in done.stdout and "s left" in done.stderr
+    assert all(path.stat().st_mtime_ns == at for path, at in kept.items()) and len(list(folder.iterdir())) == 10
 
 
 @pytest.mark.slow

@@ -189,7 +189,7 @@ ONE_PROBLEM = [
     ({"node": 'tree = "fixed"'}, 'node.tree: found "fixed"; expected "maodv"'),
     (
         {"mobility": 'model = "random_waypont"\narea = [3, 4]'},
-        'mobility.model: found "random_waypont"; expected "random_waypoint" or "static", did you mean "random_waypoint"?',
+        'mobility.model: found "random_waypont"; expected "random_waypoint" or "static" or "outside", did you mean "random_waypoint"?',
     ),
     (
         {"hosts": 'names = ["a b", "c", "d"]'},

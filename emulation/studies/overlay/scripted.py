@@ -4,7 +4,7 @@ later.
 cugola-frey-murphy-picco-dynamic-topology, section V-A. A `Script` is the whole tree as the script sees it; it
 gives each node the notices of the contract (node/trees/__init__.py), in that order, and knows every
 reconfiguration path because it sees all. A `Scripted` is the tree of one node. How the paper picks the
-replacing link is not said: `choices` and `shared_choices` are two readings.
+replacing link is not said; `choices` are all that the degree allows.
 """
 from __future__ import annotations
 
@@ -152,12 +152,6 @@ class Script:
             if len(self.neighbors[near]) < degree:
                 for far in far_side:
                     yield (a, near), (b, far)
-
-    def shared_choices(self, rid: LinkId, degree: int) -> Iterator[tuple[Edge, Edge]]:
-        """Those of `choices` that share an end with the lost link, as repairs often do (section IV-A.1)."""
-        for near, far in self.choices(rid, degree):
-            if near[0] == near[1] or far[0] == far[1]:
-                yield near, far
 
 
 class Scripted(Still):

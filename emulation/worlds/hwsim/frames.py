@@ -14,7 +14,7 @@ from emulation.linux.netlink import HEADER, NLMSG_ERROR, attribute
 
 FRAME, TX_INFO_FRAME = 2, 3
 RECEIVER, TRANSMITTER, DATA, FLAGS, RX_RATE, SIGNAL, TX_INFO, COOKIE = 1, 2, 3, 4, 5, 6, 7, 8
-NO_ACK, ACKNOWLEDGED = 2, 4  # flags
+ACKNOWLEDGED = 4  # a flag
 FREQUENCY = 5180  # MHz: the timing of emulation/airtime.py is that of 5 GHz
 RATES = (6_000_000, 9_000_000, 12_000_000, 18_000_000, 24_000_000, 36_000_000, 48_000_000, 54_000_000)  # bit/s, as indexed
 CELL = bytes.fromhex("02726f616d63")  # the BSSID of all; where it is given nobody searches, and all join at once
