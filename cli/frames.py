@@ -5,7 +5,7 @@ import argparse
 import sys
 from pathlib import Path
 
-HELP = "tell from captures alone who heard whom, losses, airtime and more"
+HELP = "show who heard whom, losses and airtime, from captures alone"
 
 
 class Arguments(argparse.Namespace):
@@ -16,7 +16,7 @@ class Arguments(argparse.Namespace):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", type=Path, nargs="+", metavar="CAPTURE|RUN",
-                        help="captures of one walk, which are read together, or run directories, each by itself and against its records")
+                        help="captures, analysed together, or run directories, each compared with its records")
     parser.add_argument("--out", type=Path, metavar="DIR", help="also write all rows of the tables, as Parquet, into this new folder")
     parser.add_argument("--master", metavar="URL", help="Spark master (default: embedded)")
 

@@ -62,8 +62,10 @@ def test_a_one_way_link_leads_one_way():
 
 
 def test_tree_paths_are_those_of_their_time():
-    forest = Forest(pd.DataFrame([("0-1.1", 0, 1, 0.0, 9.0), ("1-2.1", 1, 2, 0.0, 4.0), ("0-2.1", 0, 2, 5.0, 9.0)],
-                                 columns=["link", "i", "j", "up", "down"]))
+    links = pd.DataFrame([("0-1.1", 0, 1, 0.0, 9.0), ("1-2.1", 1, 2, 0.0, 4.0), ("0-2.1", 0, 2, 5.0, 9.0)],
+                         columns=["link", "i", "j", "up", "down"])
+    ends = pd.concat([links.rename(columns={"i": near, "j": far}) for near, far in (("near", "far"), ("far", "near"))])
+    forest = Forest(links, ends)
     assert forest.paths(0, 1.0)[2] == [(0, 1, "0-1.1"), (1, 2, "1-2.1")]
     assert 2 not in forest.paths(0, 4.5)
     assert forest.paths(0, 6.0)[2] == [(0, 2, "0-2.1")]

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -77,8 +78,9 @@ def children(pid: int) -> list[int]:
     """The Java that a process has started."""
     found = []
     for thread in Path(f"/proc/{pid}/task").iterdir():
-        found += [int(line) for line in (thread / "children").read_text().split()
-                  if b"java" in Path("/proc", line, "cmdline").read_bytes()]
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            found += [int(line) for line in (thread / "children").read_text().split()
+                      if b"java" in Path("/proc", line, "cmdline").read_bytes()]
     return found
 
 
