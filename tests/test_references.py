@@ -105,3 +105,10 @@ def test_every_command_of_a_page_exists():
             for word in re.findall(r"(?:^    (?:\./)?|`(?:\./)?)roamcast ([a-z]+)", page.read_text(encoding="utf-8"),
                                    re.MULTILINE)}
     assert len(used) > 10 and [one for one in sorted(used) if one[0] not in commands()] == []
+
+
+def test_what_the_first_page_prints_is_what_was_measured():
+    """The README shows the first lines of a table that docs/quickstart.md has whole."""
+    shown = re.search(r"^    (park-30: .*?)^    \.\.\.$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    whole = {line.strip() for line in (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8").splitlines()}
+    assert shown and [line for line in shown[1].splitlines() if line.strip() not in whole] == []
