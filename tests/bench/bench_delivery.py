@@ -82,12 +82,12 @@ def line(name: str, setting: str, found: list[dict[str, float]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--write", action="store_true")
-    parser.add_argument("--seeds", type=int, help="fewer than the page has, and nothing is written")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--write", action="store_true")
+    which.add_argument("--seeds", type=int, help="fewer than the page has")
     parser.add_argument("rows", nargs="*", default=list(ROWS))
     args = parser.parse_args()
     if args.seeds:
-        args.write = False
         ROWS.update({name: row._replace(seeds=args.seeds) for name, row in ROWS.items()})
     text = f"{measured.stamp(load=False)}\n{HEAD}\n{measure(args.rows)}\n"
     print(text)
